@@ -1,7 +1,5 @@
-// The journey of a backfill where no process runs with the config: without its live streams, for
-// the one backfill that a command has asked for. What must stay true: the state directory is held
-// meanwhile like by any other run, so that a run that starts beside it is refused and nothing is
-// mixed.
+// Runs one backfill that a command has requested, without live streams, if no process runs with the config. Invariant:
+// the state directory is locked as by any other run, so that a second run is refused and nothing is mixed.
 
 import type { Config, WholePlan } from '../config/index.ts';
 import { backlog } from '../contracts/index.ts';
@@ -13,7 +11,7 @@ import type { Journey } from './journey.ts';
 import { serveRequests } from './requests.ts';
 import type { BootTools } from './tools.ts';
 
-/** What it is run with. */
+/** The dependencies. */
 export interface AloneDeps {
   readonly config: Config;
   readonly plan: WholePlan;
@@ -24,13 +22,13 @@ export interface AloneDeps {
 export interface RunningAlone {
   /** Aborts when nothing moves any more. */
   readonly stuck: AbortSignal;
-  /** Ends it, with all that is held delivered first if told so. */
+  /** Ends it; `delivers`: after all stored events have been delivered. */
   end(how: { readonly delivers: boolean }): Promise<AloneEnd>;
 }
 
 /** How it ended. */
 interface AloneEnd {
-  /** How far the reading came; null where it had not begun. */
+  /** The progress of the reading; null: it had not started. */
   readonly read: BackfillProgress | null;
   /** Sinks that do not have everything. */
   readonly behind: Summary['behind'];

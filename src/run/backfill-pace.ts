@@ -1,14 +1,13 @@
-// How a backfill stays below the live streams beside it: before each of its requests it looks what
-// they and the sinks need. It asks at most half of the time, takes at most half of each ceiling,
-// leaves half of what upstream says is left, never queues where a request has to wait, and holds no
-// more in the spool than the sinks take, so that a sink that is down never makes polling stop for
-// the sake of the past. What must stay true: where nobody else asks it goes on.
+// Keeps a backfill below the live streams: before each of its requests the needs of streams and sinks are checked. A
+// backfill uses at most half of the time and half of each ceiling, leaves half of the quota that upstream reports, and
+// never queues where a request must wait. It stores no more in the spool than the sinks accept, so that a sink that is
+// down never stops polling because of old events. Invariant: without other requests it makes progress.
 
 import type { Config, WholePlan } from '../config/index.ts';
 import { backlog, type Clock, type Offset, type Spool, type Stream } from '../contracts/index.ts';
 import { createThrottle, type Throttle } from '../upstream/index.ts';
 
-/** What is looked at. */
+/** The facts to check. */
 export interface PaceDeps {
   readonly config: Config;
   readonly plan: WholePlan;
@@ -23,7 +22,7 @@ export interface Live {
   readonly streams: readonly { readonly source: string; readonly state: string }[];
   readonly sinks: readonly {
     readonly position: Offset;
-    /** What was sent may wait to be finished with more. */
+    /** An event that was sent may wait for others to fill a batch. */
     readonly sent: Offset;
     readonly state: string;
   }[];
@@ -33,13 +32,13 @@ export interface Live {
 export type Pace = (signal: AbortSignal) => Promise<void>;
 
 const lookEveryMs = 100;
-/** A sink that takes events and is further behind than this gets what it has first. */
+/** A sink that accepts events and is further behind gets its stored events first. */
 const behindMax = 20_000;
 /** Share of the spool that the past may fill. */
 const spoolShareMax = 0.5;
-/** What a live stream or an old word of upstream's can hold a request up by, at most. */
+/** The longest delay that a live stream or an old quota report can cause. */
 const courtesyMsMax = 5_000;
-/** A backfill asks for this share of the time at most. */
+/** The largest share of the time that a backfill's requests use. */
 const askingShareMax = 0.5;
 
 /** The pace of one stream's backfill. */
@@ -89,7 +88,7 @@ function hasRoom({ config, spool, live }: PaceDeps): boolean {
     ({ sent, state }) => backlog(gauge, sent) > behindMax && isTaking(state),
   );
   if (isBehind) return false;
-  // What sinks have passed may stay for replay: it makes way by itself.
+  // Events that all sinks have passed may be kept for replay: they are released if space is needed.
   return (
     gauge.bytes < config.state.maxBytes * spoolShareMax ||
     sinks.every(({ position }) => backlog(gauge, position) === 0)

@@ -1,7 +1,6 @@
-// One backfill being read: its source's lists as streams that have an end, in the spool of an open
-// journey, paced so that the live streams come first; and then waited for until every sink has all
-// of it. The same whether a running process does it beside its live streams or a command alone.
-// What must stay true: whatever goes wrong with it, the journey goes on.
+// Reads one backfill: its source's lists as streams with an end, stored in the spool of an open journey and paced so
+// that live streams come first. Then it waits until every sink has all events. A running process uses it beside its
+// live streams, a command alone. Invariant: a failure of a backfill never stops the journey.
 
 import { asExportError, backlog, ExportError, type Log } from '../contracts/index.ts';
 import { type BackfillState, type PlannedSource, Polling } from '../fetch/engine.ts';
@@ -15,9 +14,9 @@ import type { Findings } from '../watch/running-status.ts';
 import { type PaceDeps, paceFor } from './backfill-pace.ts';
 import type { BootTools } from './tools.ts';
 
-/** What it is read with. */
+/** The dependencies. */
 export interface BackfillDeps extends Pick<PaceDeps, 'live'> {
-  /** What runs: another after a reload. A backfill goes on with the one it began with. */
+  /** The running config and plan; they change with a reload. A backfill keeps those that it started with. */
   readonly made: () => Pick<PaceDeps, 'config' | 'plan'>;
   readonly spool: OwnSpool;
   readonly findings: Findings;
@@ -35,7 +34,7 @@ export function listsOf(source: PlannedSource | undefined): PlannedSource | null
 
 /** A backfill being read: until all is delivered, it is dropped, or the process is to stop. */
 export class BackfillReading {
-  /** Resolves when nothing of it is under way, with how far it has come. */
+  /** Resolves with the progress when none of its work is under way. */
   readonly ended: Promise<BackfillProgress>;
   readonly #request: BackfillRequest;
   readonly #deps: BackfillDeps;
@@ -63,12 +62,12 @@ export class BackfillReading {
     return this.#request.row;
   }
 
-  /** Nothing of it is under way any more. */
+  /** True when none of its work is under way. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Stops it: it is not wanted any more. */
+  /** Stops it, because it was cancelled. */
   drop(): void {
     this.#unrequested.abort(new Error('cancelled'));
   }
@@ -80,7 +79,7 @@ export class BackfillReading {
     over.abort(new Error('ended'));
     await noting;
     await this.#deps.spool.leave(this.#request, this.#progress).catch((failure) => {
-      // A full disk, say. The request is looked at again, and what was read is not read twice.
+      // For example a full disk. The request is taken up again, and no page is read twice.
       this.#log.debug('backfill_not_stored', 'cannot store the end of a backfill', {
         error: String(failure),
       });
@@ -115,7 +114,7 @@ export class BackfillReading {
     });
   }
 
-  /** Notes how far it is. On a full disk, say, that is worth no more than another try. */
+  /** Stores the progress. A failure, for example on a full disk, only means another try later. */
   async #note(over: AbortSignal): Promise<void> {
     const { spool, tools } = this.#deps;
     while (!over.aborted) {
@@ -156,7 +155,7 @@ function pastOf(request: BackfillRequest, deps: BackfillDeps): PlannedSource {
   return { ...lists, past };
 }
 
-/** Waits until each sink has what is held now; at a start they are not all there yet. */
+/** Waits until each sink has all events that are stored now; right after a start, some sinks may be missing. */
 export async function delivered(
   { made, spool, live, tools: { clock } }: BackfillDeps,
   signal: AbortSignal,
@@ -166,7 +165,7 @@ export async function delivered(
   while (has() < made().plan.sinks.length) await clock.sleep(lookEveryMs, signal);
 }
 
-/** What is asked for, for a log line. */
+/** The request as facts of a log line. */
 function factsOf({ source, from, to }: BackfillRequest): Record<string, string> {
   const time = (at: number) => new Date(at).toISOString();
   return { source, from: time(from), to: time(to) };

@@ -1,4 +1,4 @@
-// What of a state belongs to which shard, when it is carried into several or out of them.
+// The part of a state that belongs to each shard, when a state is split into shards or joined from them.
 
 import { type Config, shardKeyOf, shardOfStream, shardsOf } from '../config/index.ts';
 import { isObject, type Json } from '../contracts/index.ts';
@@ -10,7 +10,7 @@ import type { Regrouping, Takes } from '../hold/open.ts';
 /** A config by which a state is carried. */
 export type CarryConfig = Pick<Config, 'state' | 'sources' | 'sinks' | 'upstreams' | 'watch'>;
 
-/** What of a state goes into a shard; of sources that the config does not have, into the first with work. */
+/** The part for a shard. Sources that are not in the config go to the first shard with work. */
 export function partFor(config: CarryConfig, shard: number) {
   const [first = 0] = shardsOf(config);
   const isHere = (stream: string) => (shardOfStream(config, stream) ?? first) === shard;
@@ -18,8 +18,8 @@ export function partFor(config: CarryConfig, shard: number) {
 }
 
 /**
- * What comes out of the shards in these directories, by their numbers: all that is held for sinks, and of each source
- * what is known of it in its own shard; where that has nothing, in the first that has.
+ * The joined content of the shards in these directories, by number: all events stored for sinks, and the facts about
+ * each source from its own shard, or from the first shard that has any.
  */
 export function carriedParts(config: CarryConfig, dirs: ReadonlyMap<number, string>) {
   const having = new Map<string, number[]>();
@@ -30,18 +30,18 @@ export function carriedParts(config: CarryConfig, dirs: ReadonlyMap<number, stri
       if (!shards.includes(shard)) shards.push(shard);
     }
   }
-  const keeper = (stream: string) => {
+  const ownerOf = (stream: string) => {
     const own = shardOfStream(config, stream);
     const shards = having.get(shardKeyOf(stream)) ?? [];
     return own === null || (!shards.includes(own) && shards.length > 0) ? (shards[0] ?? null) : own;
   };
   return [...dirs].map(([shard, dir]) => {
-    const keeps = (stream: string) => (keeper(stream) ?? shard) === shard;
+    const keeps = (stream: string) => (ownerOf(stream) ?? shard) === shard;
     return { dir, keeps, sends: () => true };
   });
 }
 
-/** How the config's sinks and streams are carried; `isWhole`: from one database, whose notes hold for each part of it. */
+/** How the config's sinks and streams are carried; `isWhole`: from one database, whose notes hold for each part. */
 export function carrying(
   { sinks, watch }: CarryConfig,
   { isWhole }: { readonly isWhole: boolean },
@@ -56,7 +56,7 @@ export function carrying(
       const sink = Object.hasOwn(sinks, name) ? sinks[name] : undefined;
       if (sink === undefined || marks.length === 0) return null;
       const hasOwn = (sink.definition.own?.(sink.settings) ?? null) !== null;
-      // What a shard has for itself begins there.
+      // A part with its own objects starts there.
       if (hasOwn) return sink.definition.movedMark?.(marks) ?? null;
       return isWhole ? (marks[0] ?? null) : null;
     },
@@ -65,7 +65,7 @@ export function carrying(
   };
 }
 
-/** It goes on at its position. */
+/** A mark without its position: the sink resumes at its stored position. */
 function withoutPlace(held: Json): Json {
   return isObject(held) ? { ...held, next: 0 } : held;
 }

@@ -1,7 +1,6 @@
-// A state carried from a SQLite database into Kafka, and back: with pages, positions, checkpoints
-// and all else that it holds. Into several shards it is shared out, from several joined. What must
-// stay true: nobody works with either meanwhile; what it was carried from stays as it was; and nobody
-// goes on from half of it.
+// Moves a state from a SQLite database into Kafka, and back: pages, positions, checkpoints and all else. It is split
+// for several shards, and joined from them. Invariants: no process works with either during the move; the origin is not
+// changed; and no process can resume from half of a state.
 
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -25,16 +24,16 @@ import {
 } from './cluster.ts';
 import { agreeOnDeployment } from './deployment.ts';
 
-interface Means {
+interface CarryDeps {
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What was carried. */
+/** The result of a move. */
 export interface CarriedState {
   readonly streams: number;
   readonly pages: number;
-  /** What the database that was in the place is called now; null: none was. */
+  /** The new name of the database that was at the target; null: there was none. */
   readonly aside: string | null;
 }
 
@@ -42,7 +41,7 @@ export interface CarriedState {
 interface Taken {
   readonly shard: number;
   readonly log: ShardLog;
-  /** Of its own; thrown away. */
+  /** A directory for this move only; removed afterwards. */
   readonly scratch: string;
 }
 
@@ -50,7 +49,7 @@ interface Taken {
 export async function importState(
   config: CarryConfig,
   kafka: MemberSettings,
-  { dir, ...deps }: Means & { readonly dir: string },
+  { dir, ...deps }: CarryDeps & { readonly dir: string },
 ): Promise<CarriedState> {
   if (!hasState(dir)) {
     throw new ExportError('config_invalid', `there is no state in ${dir}`, {
@@ -62,7 +61,7 @@ export async function importState(
     importBackfillFiles({ dir, sync: 'full', keepMs: 0 });
     const from = printOf(config, dir);
     return await withShards(kafka, deps, {
-      wanted: shardsOf(config),
+      requested: shardsOf(config),
       work: async (taken, control) => {
         const left = await toImport(taken, { from, isImporting: control.isImporting, kafka });
         const isShared = (kafka.shards ?? 1) > 1;
@@ -93,15 +92,15 @@ export async function importState(
 export async function exportState(
   config: CarryConfig,
   kafka: MemberSettings,
-  { dir, ...deps }: Means & { readonly dir: string },
+  { dir, ...deps }: CarryDeps & { readonly dir: string },
 ): Promise<CarriedState> {
   const lock = takeLock(dir);
   const made = mkdtempSync(join(dir, 'export-'));
   try {
-    // Its client takes long to load.
+    // Its Kafka client is slow to load.
     const { takeOverSent } = await import('./own-process-upgrade.ts');
     return await withShards(kafka, deps, {
-      wanted: [],
+      requested: [],
       work: async (taken, control) => {
         refuseHalf(control.isImporting);
         if (taken.length === 0) {
@@ -181,7 +180,7 @@ function alreadyThere(prefix: string): ExportError {
   });
 }
 
-/** Makes the database of what goes into a shard; returns its directory. */
+/** Creates the database for a shard; returns its directory. */
 function partOf(config: CarryConfig, dir: string, { shard, scratch }: Taken): string {
   const to = join(scratch, 'part');
   const { counts, ...part } = partFor(config, shard);
@@ -189,7 +188,7 @@ function partOf(config: CarryConfig, dir: string, { shard, scratch }: Taken): st
   return to;
 }
 
-/** Stands for what a database holds, and for how it is shared out. */
+/** A digest of the content of a database and of how it is split. */
 function printOf(config: CarryConfig, dir: string): string {
   const { numbering, end } = lookInto(dir, null, (store) => ({
     numbering: store.numbering,
@@ -200,23 +199,26 @@ function printOf(config: CarryConfig, dir: string): string {
   return createHash('sha256').update(all).digest('hex').slice(0, 16);
 }
 
-/** The rows of a note that says how far the import is. */
-function mark({ scratch }: Taken, note: ImportNote, { clock }: Means) {
+/** The rows of the note with the progress of the import. */
+function mark({ scratch }: Taken, note: ImportNote, { clock }: CarryDeps) {
   return changeState({ dir: scratch, sync: 'none', keepMs: 0 }, (store) => {
     noteImport(store, note, clock.now());
     return store.drain();
   });
 }
 
-/** With the shards that are wanted or hold something, each with a directory that is thrown away; nobody else has one. */
+/**
+ * Runs work with the requested shards and those that have content, each in a temporary directory and owned by this
+ * process alone.
+ */
 async function withShards<T>(
   kafka: MemberSettings,
-  deps: Means,
+  deps: CarryDeps,
   {
-    wanted: requested,
+    requested,
     work,
   }: {
-    readonly wanted: readonly number[];
+    readonly requested: readonly number[];
     readonly work: (taken: readonly Taken[], control: Control) => Promise<T>;
   },
 ): Promise<T> {
@@ -225,7 +227,7 @@ async function withShards<T>(
   const scratch = mkdtempSync(join(tmpdir(), 'sluice-carry-'));
   const taken: Taken[] = [];
   try {
-    // First, since who follows waits for a Kafka that cannot be reached.
+    // First, since a follower waits for a Kafka that cannot be reached.
     await control.readAll();
     await control.follow(deps.log);
     await agreeOnShards(kafka, control, deps.clock);
@@ -246,7 +248,7 @@ async function withShards<T>(
   }
 }
 
-/** The shards of which anything stands in Kafka; of one there is always that. */
+/** The shards with content in Kafka; a single shard always has some. */
 async function shardsHeld(kafka: MemberSettings, clock: Clock): Promise<readonly number[]> {
   const { shards = 1 } = kafka;
   if (shards === 1) return [0];

@@ -1,6 +1,6 @@
-// The two ways to move a stream's checkpoint by hand, within the caller's transaction, while nothing
-// of the stream is under way: a poller's memory would overrule the change. Invariants: nothing that
-// is stored for the sinks is touched, and identities are forgotten only where the operator asks for it.
+// The two ways to move a stream's checkpoint by hand, within the caller's transaction, while none of the stream's work
+// is under way: a poller's memory would overrule the change. Invariants: stored pages are not touched, and identities
+// are forgotten only at the operator's request.
 
 import type { Config } from '../config/index.ts';
 import { ExportError, type TrailEntry } from '../contracts/index.ts';
@@ -16,10 +16,10 @@ import type { Store, Wish } from '../hold/index.ts';
 import { commandText } from '../terminal/index.ts';
 import { cursorDigest } from '../watch/index.ts';
 
-/** Where a stream is to go on that is rewound, and what of it is to be forgotten. */
+/** The time to which a stream is rewound, and whether identities are forgotten. */
 export type Rewind = Extract<Wish, { what: 'rewind' }>;
 
-/** What came of it. */
+/** The result. */
 export interface Rewound {
   /** When it was there (epoch ms), and the cursor's digest; null: it is read from its start. */
   readonly place: { readonly at: number; readonly digest: string } | null;
@@ -28,9 +28,8 @@ export interface Rewound {
 }
 
 /**
- * Has a list read again: from the newest position before a time if the list is known to grow after
- * that position, else from its beginning. Throws `checkpoint_mismatch` where neither is possible;
- * then nothing was changed.
+ * Makes a stream read its list again: from the newest position before a time if the list is known to grow after that
+ * position, else from the start. Throws `checkpoint_mismatch` if neither is possible; then nothing was changed.
  */
 export function rewindStream(
   store: Store,
@@ -40,13 +39,13 @@ export function rewindStream(
   const { to, forget: isForgotten } = rewind;
   const reset = `${commandText('checkpoint reset', config.file, '--stream', stream)}; nothing was changed`;
   if (parseParentsCheckpoint(store.streams.recall(stream).checkpoint) !== null) {
-    // Small lists and objects are read whole again, what is known of them left out.
+    // Small lists and objects are read whole again, without their known records.
     store.parents.reset(stream);
     return { place: null, forgotten: isForgotten ? store.parents.forgetSince(stream, to) : null };
   }
   const checkpoint = listCheckpointOf(store, { stream, reset });
   const forgotten = isForgotten ? store.streams.forgetSince(stream, to) : null;
-  // Records may have been read long after they happened: those forgotten can stand anywhere.
+  // Records may have been read long after they happened: forgotten ones can be anywhere in the list.
   const place = forgotten === null ? placeBefore(store, to, { stream, checkpoint }) : null;
   const moved = rewound(checkpoint, place === null ? null : place.cursor);
   const start = forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) };
@@ -65,13 +64,13 @@ export function resetStream(
   return isForgotten ? streams.forgetSince(stream, 0) + parents.forgetSince(stream, 0) : null;
 }
 
-/** Forgotten blocks' numbers are given anew: an open walk must not take them for old. */
+/** Numbers of forgotten blocks are used again: an open walk must not treat the new blocks as old. */
 function openWalkAfter(store: Store, { start: { openWalk } }: ListCheckpoint) {
   if (openWalk === null) return null;
   return { ...openWalk, block: Math.min(openWalk.block, store.streams.nextBlock) };
 }
 
-/** A stream that is to be rewound, and how to begin it anew where it cannot be. */
+/** A stream to rewind, and how to restart it from nothing if it cannot be rewound. */
 interface Rewinding {
   readonly stream: string;
   readonly reset: string;
@@ -80,7 +79,7 @@ interface Rewinding {
 function listCheckpointOf(store: Store, { stream, reset }: Rewinding): ListCheckpoint {
   const held = store.streams.recall(stream).checkpoint;
   const checkpoint = parseListCheckpoint(held);
-  // So many records without a time were read that repeats could not be told.
+  // More records without a time were read than are remembered, so repeats could not be recognised.
   if (checkpoint !== null && checkpoint.memory.horizon !== noHorizon) return checkpoint;
   const why =
     held === null
@@ -93,7 +92,7 @@ function listCheckpointOf(store: Store, { stream, reset }: Rewinding): ListCheck
   });
 }
 
-/** The newest place before a time, if the list goes on behind it and has ids; else null. */
+/** The newest position before a time, if the list grows after it and has ids; else null. */
 function placeBefore(
   store: Store,
   to: number,

@@ -1,4 +1,4 @@
-// The whole of a state in Kafka for a status page: nothing of it is loaded before somebody looks.
+// The whole of a state in Kafka for a status page. Nothing is loaded before the first request.
 
 import { join } from 'node:path';
 import type { Config } from '../config/index.ts';

@@ -1,8 +1,7 @@
-// Compares what an archive has of a stream's list, or of its lists, one for each parent, with what
-// upstream serves of it now: what upstream has dropped since, what never came, what it shows changed.
-// The result is told as a condition of the stream, like everything else to every sink, and the
-// archive enters it. What must stay true: it is read beside the live streams and never instead, below
-// them as a backfill is; and only what has had time to come is missing.
+// Compares the archived records of a stream's list, or of its lists, one for each parent, with those that upstream
+// serves now: records that upstream has dropped since, that never arrived, and that have changed. The result is a
+// condition of the stream, which goes to every sink, and which the archive records. Invariants: the reading runs beside
+// the live streams and below them, as a backfill does; a record is missing only if it has had time to arrive.
 
 import { createHash } from 'node:crypto';
 import {
@@ -40,7 +39,7 @@ const namedMax = 20;
 /** By their uids. */
 type Records = ReadonlyMap<string, KnownRecord>;
 
-/** What is compared, and which of its streams are done with. */
+/** The scope of a comparison, and its finished streams. */
 export interface ComparisonRun {
   /** The archive's sink. */
   readonly sink: string;
@@ -102,7 +101,7 @@ async function compareStream(
   for await (const { records, served } of servedLists(archived, list, deps, signal)) {
     found.push(differences(records, served, mayBeMissing));
   }
-  // What came meanwhile is in the archive by now.
+  // Records read in the meantime are in the archive by now.
   const isBehind = found.some(({ missing }) => missing.length > 0);
   const later = isBehind ? await archivedLists(await read(), stream) : [];
   const isMissing = ({ uid }: KnownRecord) => !later.some(({ records }) => records.has(uid));
@@ -138,7 +137,7 @@ interface Compared {
   readonly store: ObjectStore;
 }
 
-/** A list, and what the archive has of it. */
+/** A list, and its archived records. */
 interface ArchivedList {
   readonly list: ListStream;
   readonly records: Records;
@@ -172,9 +171,8 @@ function listOf(stream: ComparedStream, parent: string): ListStream | null {
 }
 
 /**
- * What upstream serves now of the span of each list's records. A parent's list that is not there any
- * more, nor a little later, has no records, as long as another one was answered: else the path may be
- * what is missing.
+ * The records that upstream serves now, over the time span of each list's records. A parent's list that is gone now and
+ * a little later has no records, as long as the list of another parent exists: else the path may be wrong.
  */
 async function* servedLists(
   archived: readonly ArchivedList[],
@@ -234,7 +232,7 @@ async function servedOf(
   return new Map(served.flatMap((one) => (one.at === null ? [] : [[one.uid, one] as const])));
 }
 
-/** How a list differs, and how many records upstream serves of it. */
+/** The differences of a list, and the number of records that upstream serves. */
 interface Differences {
   readonly upstream: number;
   readonly dropped: readonly KnownRecord[];
@@ -242,7 +240,7 @@ interface Differences {
   readonly changed: readonly KnownRecord[];
 }
 
-/** `mayBeMissing`: what happened since then may come yet, epoch milliseconds. */
+/** `mayBeMissing`: epoch milliseconds; later records may still arrive. */
 function differences(archived: Records, served: Records, mayBeMissing: number): Differences {
   const archivedIds = idsOf(archived);
   const servedIds = idsOf(served);
@@ -250,7 +248,7 @@ function differences(archived: Records, served: Records, mayBeMissing: number): 
   const news = [...served.values()].filter(({ uid }) => !archived.has(uid));
   return {
     upstream: served.size,
-    // An older version of what is served is not gone.
+    // An older version of a record that is served is not dropped.
     dropped: [...archived.values()].filter(
       (one) => one.at !== null && !served.has(one.uid) && !isOf(servedIds, one),
     ),

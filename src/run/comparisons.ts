@@ -1,7 +1,6 @@
-// When archives are compared with what upstream serves (`compare_every`): one after the other, and
-// for the first time that long after an archive was first seen. When it was done last is kept in the
-// state, and which streams were done since then: one that was broken off goes on with the stream
-// that it was at. What must stay true: whatever goes wrong with it, the journey goes on.
+// Schedules the comparisons of archives with upstream (`compare_every`): one after the other, the first one that long
+// after an archive was first seen. The state has the time of the last comparison and the streams done since: an
+// interrupted comparison resumes with its current stream. Invariant: a failure of a comparison never stops the journey.
 
 import type { SinkSettings } from '../contracts/config.ts';
 import { errorText } from '../contracts/index.ts';
@@ -14,7 +13,7 @@ const lookEveryMs = 1_000;
 const againMs = 15 * 60_000;
 const dueKey = 'compared_at';
 
-/** What it is done with. */
+/** The dependencies. */
 export interface ComparisonDeps extends Omit<BackfillDeps, 'live'> {
   readonly pipeline: Pipeline;
 }
@@ -73,7 +72,7 @@ async function compare(
   deps: ComparisonDeps,
   stop: AbortSignal,
 ): Promise<void> {
-  // Only who compares loads what that takes.
+  // Loaded only for a comparison.
   const [{ compareArchive, listsIn }, { openStore }] = await Promise.all([
     import('./compare.ts'),
     import('../objects/index.ts'),

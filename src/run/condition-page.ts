@@ -1,5 +1,5 @@
-// A page with one condition of a stream, for reports that the run itself makes. What must stay true: the same report
-// has the same uid, so that one that is made again after a kill is not a second event.
+// A page with one condition of a stream, for reports by the run itself. Invariant: the same report has the same uid, so
+// that a report repeated after a kill is not a second event.
 
 import type { Append, ConditionRecord, Stream } from '../contracts/index.ts';
 import { conditionRecord, type Finding, Identifier, ownPage, pageContext } from '../fetch/index.ts';
@@ -7,7 +7,7 @@ import { conditionRecord, type Finding, Identifier, ownPage, pageContext } from 
 /** A report about a stream. */
 export interface StreamCondition {
   readonly finding: Finding & { readonly condition: ConditionRecord['condition'] };
-  /** What identifies it among the stream's reports of that condition. */
+  /** The identity among the stream's reports of that condition. */
   readonly about: readonly (string | number)[];
   /** Epoch milliseconds. */
   readonly now: number;

@@ -1,20 +1,20 @@
-// What sinks are told where the log of the state has lost pages that they had not had: its topic
-// was cut, by age or by hand. What must stay true: a sink never goes on behind what is gone as if
-// nothing had been there; which streams it was of nobody can say any more, so each one says it.
+// Reports to sinks that the log of the state has lost pages they had not received: its topic was truncated, by age or
+// by hand. Invariant: a sink never resumes after the lost pages without a report. The streams of the lost pages are
+// unknown, so each stream reports the loss.
 
 import type { Append, ConditionRecord } from '../contracts/index.ts';
 import type { Rebuilt } from '../hold/open.ts';
 import type { Plan } from '../pipeline.ts';
 import { conditionPage } from './condition-page.ts';
 
-/** Who is told, and when. */
+/** The streams that report, and the time. */
 interface Telling {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly found: (condition: ConditionRecord) => void;
 }
 
-/** A page for each stream that says which numbers are gone. */
+/** A page for each stream with the lost numbers. */
 export function cutLogPages(
   { sources }: Plan,
   { from, until }: NonNullable<Rebuilt['missing']>,

@@ -1,42 +1,42 @@
-// What operators decide about dead letters: to put them back for their sink, or to delete them for
-// good. Within the caller's transaction, so that each is in one of the two places at every moment.
+// Puts dead letters back for their sink or deletes them, as the operator requests. Within the caller's transaction, so
+// that each event is always in exactly one of the two.
 
 import type { Config } from '../config/index.ts';
 import type { HeldDeadLetter, Store, Wish } from '../hold/index.ts';
 import { selectionFor } from '../send/index.ts';
 
-/** Which letters, and what is to become of them. */
+/** The dead letters of a request, and the action. */
 export type DeadLetterWish = Extract<Wish, { what: 'letters' }>;
 
-/** How many were moved, by sink, and how many stay, by the reason. */
+/** The number moved, by sink, and the number kept, by reason. */
 export interface Moved {
   readonly moved: Readonly<Record<string, number>>;
   readonly stuck: Readonly<Record<string, number>>;
 }
 
-/** The letters that a wish names and that are still there. */
+/** The existing dead letters that a request names. */
 export function deadLettersOf(
   store: Store,
-  { letters }: DeadLetterWish,
+  { letters: named }: DeadLetterWish,
 ): readonly HeldDeadLetter[] {
-  const requested = new Set(letters.map(([id, uid]) => `${id} ${uid}`));
+  const requested = new Set(named.map(([id, uid]) => `${id} ${uid}`));
   return store.deadLetters.list(null).filter(({ id, uid }) => requested.has(`${id} ${uid}`));
 }
 
-/** Moves them. What would go nowhere stays: its sink has left the config, or no route leads there. */
+/** Moves them. A dead letter is kept if its sink has left the config or no route leads there. */
 export function moveDeadLetters(
   store: Store,
-  letters: readonly HeldDeadLetter[],
+  deadLetters: readonly HeldDeadLetter[],
   does: DeadLetterWish['does'],
   config: Config,
 ): Moved {
   const now = Date.now();
   if (does === 'drop') {
-    store.dropDeadLetters(letters, now);
-    return { moved: countedBy(letters, ({ sink }) => sink), stuck: {} };
+    store.dropDeadLetters(deadLetters, now);
+    return { moved: countedBy(deadLetters, ({ sink }) => sink), stuck: {} };
   }
-  const stuck = letters.flatMap((deadLetter) => whyNot(deadLetter, config) ?? []);
-  const put = letters.filter(
+  const stuck = deadLetters.flatMap((deadLetter) => whyNot(deadLetter, config) ?? []);
+  const put = deadLetters.filter(
     (deadLetter) => whyNot(deadLetter, config) === null && store.putBack(deadLetter, now),
   );
   return { moved: countedBy(put, ({ sink }) => sink), stuck: countedBy(stuck, (why) => why) };

@@ -11,7 +11,7 @@ import {
 import type { Control } from '../cluster/kafka.ts';
 import { asExportError, type Clock, ExportError, type Log } from '../contracts/index.ts';
 
-/** What it takes to store a deployment. */
+/** The dependencies for storing a deployment. */
 export interface DeploymentDeps {
   /** Followed. */
   readonly control: Control;
@@ -89,17 +89,17 @@ async function claimed(
 
 const pauseMs = 100;
 
-/** What a check says of the deployment. */
+/** The result of a check of the deployment. */
 export interface DeploymentFinding {
   readonly subject: string;
   /** Why a run would be refused; null: it would not. */
   readonly cause: ExportError | null;
-  /** A run would go well, and there is something to know. */
+  /** A run would work; the finding is only a note. */
   readonly isNote: boolean;
 }
 
 /**
- * Says what `agreeOnDeployment` would do; changes nothing. Null: the config has nothing to compare. Throws
+ * The result that `agreeOnDeployment` would have; changes nothing. Null: the config has nothing to compare. Throws
  * `sink_unreachable` or `sink_refused`.
  */
 export async function deploymentFinding(

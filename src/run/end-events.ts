@@ -1,7 +1,7 @@
-// Emits `upstream.ends` at 90, 30, 7 and 1 days before an upstream ends, and stores the dates that its
-// responses announce. What must stay true:
+// Emits `upstream.ends` at 90, 30, 7 and 1 days before an upstream ends, and stores the dates that its responses
+// announce. Invariants:
 // - an event and the record that it was emitted are one transaction, so each is emitted once for an
-//   upstream and date, whatever ends the process;
+//   upstream and date, also if the process is killed;
 // - each sink that gets events of the upstream's sources gets the event once;
 // - a date that is new emits only the nearest event that is due;
 // - headers are text that others write: the events of their dates are bounded.
@@ -28,7 +28,7 @@ import {
 } from '../upstream/index.ts';
 import { endFacts, endText, originText } from '../watch/index.ts';
 
-/** What the ends of upstreams are reported with. */
+/** The dependencies for reports of ends. */
 export interface EndEventsDeps {
   readonly spool: Pick<Spool, 'append' | 'recall'>;
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export interface EndEventsDeps {
   readonly hasMoved: (source: string) => boolean;
 }
 
-/** The parts of a plan that say whom an end concerns. */
+/** The parts of a plan that an end concerns. */
 export type EndsPlan = Pick<Plan, 'sources' | 'sinks' | 'routes'> & {
   readonly upstreams: ReadonlyMap<string, UpstreamClient>;
 };
@@ -77,7 +77,7 @@ export class EndEvents {
     this.#begunMs = deps.clock.monotonic();
   }
 
-  /** From now on it is this plan: reads what the state has of upstreams that are new in it. */
+  /** Uses this plan from now on: reads the stored facts about its new upstreams. */
   async runs(plan: EndsPlan): Promise<void> {
     const { spool, clock, log } = this.#deps;
     for (const client of plan.upstreams.values()) {
@@ -114,7 +114,7 @@ export class EndEvents {
     }
   }
 
-  /** Stores and emits what is due; `isFinal`: no response follows, so that no date is waited for. */
+  /** Stores and emits due events; `isFinal`: no response follows, so no further date is expected. */
   look(isFinal = false): Promise<void> {
     this.#turn = this.#turn.then(async () => {
       for (const client of this.#plan?.upstreams.values() ?? []) {

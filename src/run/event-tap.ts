@@ -1,8 +1,7 @@
-// The newest events in the spool, for the live tail of the status page: read by a reader of its own
-// that moves no position and holds nothing back, then normalised, filtered and formatted for this
-// reader alone. What must stay true: one look takes a bounded time whatever the flow and whatever
-// the filter, since everything else waits meanwhile; so events are looked at newest first, and
-// those that the time does not suffice for are counted as missed.
+// The newest events in the spool, for the live tail of the status page. Its own reader moves no position and retains no
+// page; events are normalised, filtered and formatted for it alone. Invariant: one look takes a bounded time at any
+// rate and with any filter, since it blocks everything else. So the newest events come first, and events that do not
+// fit into the time are counted as missed.
 
 import type { Config, WholePlan } from '../config/index.ts';
 import type { Clock, Event, HeldPage, Offset, Spool } from '../contracts/index.ts';
@@ -10,7 +9,7 @@ import { normalisersOf, PageDecoder } from '../send/index.ts';
 import type { EventTap, TailLine, TailTake, TailView, TailWish } from '../watch/running-status.ts';
 import { type Form, formsOf, type Judge, judgeOf, openForm } from './tap-forms.ts';
 
-/** What a tap is made with. */
+/** The dependencies of a tap. */
 export interface TapDeps {
   readonly config: Config;
   readonly plan: WholePlan;
@@ -18,7 +17,7 @@ export interface TapDeps {
   readonly clock: Clock;
 }
 
-/** One look goes back no further than this, over no more than so many bytes. */
+/** The most events and bytes of one look. */
 const eventsMax = 1_000;
 const bytesMax = 2 * 1024 * 1024;
 /** More than a person reads is not shown. */
@@ -49,7 +48,7 @@ interface ViewDeps {
   readonly wish: TailWish;
 }
 
-/** What one look has come to. */
+/** The result of one look. */
 interface Look {
   /** Newest first. */
   readonly lines: TailLine[];
@@ -86,7 +85,7 @@ class SpoolView implements TailView {
     return { ...look, lines: look.lines.toReversed() };
   }
 
-  /** The pages from an offset on, and their end; pages that every sink has may be gone. */
+  /** The pages from an offset on, and their end; pages that every sink has may be deleted. */
   async #pages(from: Offset): Promise<{ pages: readonly HeldPage[]; upTo: Offset }> {
     const { spool } = this.#deps;
     const { end } = spool.gauge;

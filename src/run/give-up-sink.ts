@@ -1,18 +1,18 @@
-// An operator gives up the events that are kept for a removed sink. What must stay true: a sink that
-// a running process has is never given up, and its dead letters stay.
+// Deletes the events that are retained for a removed sink, at an operator's request. Invariant: a sink that a running
+// process has is never removed, and its dead letters are kept.
 
 import { backlog, ExportError } from '../contracts/index.ts';
 import type { Store } from '../hold/index.ts';
 
-/** What was given up. */
+/** The deleted events. */
 export interface GivenUp {
   /** Events that were kept for it, those set aside included. */
   readonly events: number;
 }
 
 /**
- * Forgets a sink, within the caller's transaction. `running`: the sinks of the config that runs.
- * Throws `config_invalid` where a running process has it, or the state does not know it.
+ * Deletes a sink from the state, within the caller's transaction. `running`: the sinks of the running config. Throws
+ * `config_invalid` if a running process has the sink, or the state does not.
  */
 export function removeSink(store: Store, name: string, running: readonly string[]): GivenUp {
   const { knownSinks } = store;

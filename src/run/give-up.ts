@@ -1,19 +1,19 @@
-// When `run --once` has no bound of time: it goes on for as long as anything moves, and ends when
-// nothing has for a minute and whoever should move keeps failing. A stream that upstream has told
-// to wait is not failing, and neither is a sink that is still working on its first answer.
+// Decides when `run --once` without a time limit ends: not while there is progress, and after a minute without progress
+// if the remaining streams or sinks keep failing. A stream that waits at upstream's request is not failing, and neither
+// is a sink without its first response yet.
 
 import type { Clock } from '../contracts/index.ts';
 import type { PipelineState } from '../pipeline.ts';
 
-/** What is watched. */
+/** The watched facts. */
 export interface Watched {
   readonly clock: Clock;
   readonly state: () => PipelineState;
-  /** Events in the spool so far. */
+  /** Number of events in the spool so far. */
   readonly end: () => number;
 }
 
-/** Without any progress for so long, failing is taken for lasting. */
+/** A failure without any progress for this long counts as lasting. */
 export const patienceMs = 60_000;
 const lookEveryMs = 500;
 
@@ -42,7 +42,7 @@ function progressOf({ streams, sinks }: PipelineState, end: number): string {
   return [end, finished, ...delivered].join(' ');
 }
 
-/** Nobody is left to move: every sink behind fails, or else every unfinished stream. */
+/** True if no progress is possible: every sink behind fails, or else every unfinished stream. */
 function isFailing({ streams, sinks }: PipelineState, end: number): boolean {
   const behind = sinks.filter((sink) => sink.position < end);
   if (behind.length > 0) return behind.every((sink) => sink.error !== null);

@@ -1,4 +1,4 @@
-// The entry point of src/run: what each command needs to look at a config and a state.
+// The entry point of src/run: the parts for commands that inspect a config and a state.
 
 export { agreeOnDeployment, deploymentFinding } from './deployment.ts';
 export { timeToGiveUp } from './give-up.ts';

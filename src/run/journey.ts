@@ -1,7 +1,6 @@
-// The whole journey opened and closed in one place, for every command that runs it: state directory
-// looked over and mended where it is damaged, locked, spool opened, pipeline made. What must stay
-// true: the state is looked at before anything is opened, so that a run can say what it resumes
-// from; and closing settles the spool before the lock is let go.
+// Opens and closes the whole journey, for every command that runs it: checks the state directory and repairs damage,
+// takes the lock, opens the spool, creates the pipeline. Invariants: the state is inspected before anything is opened,
+// so that a run can report where it resumes; closing settles the spool before it releases the lock.
 
 import { sendTurnOf } from '../cluster/index.ts';
 import type { Membership, ShardLog } from '../cluster/kafka.ts';
@@ -29,7 +28,7 @@ import { whenFree } from './when-free.ts';
 export interface Journey {
   readonly pipeline: Pipeline;
   readonly spool: OwnSpool;
-  /** What the state directory held before. */
+  /** The content of the state directory before the start. */
   readonly before: State;
   /** Conditions of sources found since the start, for the status. */
   readonly findings: Findings;
@@ -37,9 +36,9 @@ export interface Journey {
   readonly ends: EndEvents;
   /** Publishes the print of the config that runs after a reload to the other processes of the state. */
   configRuns(config: Pick<Config, 'state'>): void;
-  /** What it knows of a state in Kafka; left out: the state is in SQLite. */
+  /** The facts about a state in Kafka; undefined: the state is in SQLite. */
   readonly cluster?: (() => ClusterFacts) | undefined;
-  /** It is to end: where the state is in Kafka, that is no longer waited for without an end. */
+  /** Shutting down: bound the wait for Kafka commits. */
   hurry(): void;
   /** Closes spool and connections. */
   close(): Promise<void>;
@@ -51,7 +50,7 @@ interface Opening {
   readonly polls?: boolean;
   /** A command opens it for one change, so that processes that start meanwhile wait; default: false. */
   readonly isBrief?: boolean;
-  /** Left out: a state in Kafka that another process has is refused, instead of waited for. */
+  /** Undefined: a state in Kafka that another process has is refused, instead of waited for. */
   readonly standBy?: {
     /** Ends the wait; opening then rejects with its reason. */
     readonly stop: AbortSignal;
@@ -61,21 +60,21 @@ interface Opening {
     readonly heard?: (at: number) => void;
     /** Whether an operator wants this process to have no state, and another one instead. */
     readonly isDrained?: () => boolean;
-    /** What another process, which has started this one, has it by; else this one asks for it. */
+    /** The membership from the process that started this one; undefined: this process joins by itself. */
     readonly membership?: Membership | undefined;
-    /** Called when another process has gone on with the state. */
+    /** Called when another process has taken over the state. */
     readonly lost: (why: ExportError) => void;
   };
 }
 
-/** Whose positions hold pages back. */
+/** Readers whose positions retain pages. */
 export function readersOf({ sinks, drift }: Plan): readonly string[] {
   return [...sinks.map(({ name }) => name), ...(drift ? [driftKey] : [])];
 }
 
 /**
- * Opens spool and pipeline, which polls no stream of the plan if told so. Throws `state_locked`,
- * `state_damaged` or `disk_full`; then nothing is left open.
+ * Opens spool and pipeline; with `polls: false` no stream of the plan is polled. Throws `state_locked`, `state_damaged`
+ * or `disk_full`; then nothing is left open.
  */
 export async function openJourney(
   plan: Plan & EndsPlan,
@@ -112,7 +111,7 @@ export async function openJourney(
       sinks: readersOf(plan),
     };
     const opening = whenFree(state.dir, free, () => openSpool(settings));
-    // The spool's thread works meanwhile. Where this fails the first request tells it.
+    // Concurrent with the spool's thread. If this fails, the first request reports the error.
     tools.http.ready().catch(() => undefined);
     const spool = await opening;
     held = spool;
@@ -184,7 +183,7 @@ export async function openJourney(
   }
 }
 
-/** The state whose print is that of the config that runs, which a reload changes. */
+/** The state, with the digest of the running config, which a reload changes. */
 function withRunningConfig(state: Config['state']): Pick<Journey, 'configRuns'> & {
   readonly state: Config['state'];
 } {
@@ -199,7 +198,7 @@ function withRunningConfig(state: Config['state']): Pick<Journey, 'configRuns'> 
   };
 }
 
-/** Keeps the sinks of other processes known, and what differs in their configs. */
+/** Tracks the sinks of other processes, and the differences between their configs. */
 function configWatch(
   kafka: NonNullable<Config['state']['kafka']>,
   {
@@ -234,7 +233,7 @@ function clusterFacts(
   });
 }
 
-/** What sinks have to know of other processes; nothing, where there can be none. */
+/** The facts that sinks need about other processes; none if there can be no other process. */
 function turnsOf(
   shard: ShardLog | null,
   ownership: Membership | null,
@@ -245,7 +244,7 @@ function turnsOf(
   return { confirm, sendTurn: sendTurnOf(ownership, confirm, clock) };
 }
 
-/** Asks for sinks whether it is still this process's turn; where it is not, the run ends by that. */
+/** Confirms for sinks that this process still owns the state; if it does not, the run ends. */
 function confirmOf(
   shard: ShardLog,
   standBy: Opening['standBy'],
@@ -270,23 +269,23 @@ async function owned(
   if (standBy?.membership) return standBy.membership;
   const { Ownership } = await import('../cluster/kafka.ts');
   await refuseBeside(kafka, clock, { waits: standBy !== undefined });
-  // Whoever does not wait is fenced when it is lost, and ends by that.
+  // A process that does not wait is fenced when it loses the state, and ends by that.
   const alone = { lost: () => undefined, stop: AbortSignal.timeout(aloneMsMax) };
   const { stop, ...reported } = standBy ?? alone;
   return await Ownership.gain(kafka, { log, clock, ...reported }, stop);
 }
 
-/** How long who does not stand by waits for a group without members. */
+/** How long a process without standby waits for a group without members. */
 const aloneMsMax = 60_000;
 
-/** Where the state is in Kafka: takes it, and makes the database anew from it. */
+/** With a state in Kafka: takes ownership, and rebuilds the database from Kafka. */
 async function takeShard(
   { kafka, dir }: Config['state'],
   tools: BootTools,
   ownership: Membership | null,
 ) {
   if (kafka === null) return null;
-  // Their client takes long to load.
+  // The Kafka client is slow to load.
   const [{ ShardLog }, { takeOverSent }] = await Promise.all([
     import('../cluster/kafka.ts'),
     import('./own-process-upgrade.ts'),

@@ -1,5 +1,5 @@
-// The ceilings that the config sets, over restarts and takeovers: which requests went is noted in the state, and counts for
-// whoever goes on from it. What must stay true: whoever polls has taken over what was noted before its first request.
+// Keeps the ceilings of the config across restarts and takeovers: usage is stored with the state, and the next owner
+// counts it. Invariant: a process loads the stored usage before its first request.
 
 import type { Spool } from '../contracts/index.ts';
 import { lookInto } from '../hold/index.ts';
@@ -7,10 +7,10 @@ import type { Throttles } from '../upstream/index.ts';
 
 const kind = 'throttle';
 const name = 'used';
-/** What a process that is killed has asked for within this time, its successor does not know of. */
+/** The next owner does not know the requests that a killed process made within this time. */
 const noteEveryMs = 1_000;
 
-/** Counts what the state of a directory tells of. */
+/** Counts the usage stored in a state directory. */
 export function resumeCeilings(dir: string, throttles: Throttles): void {
   const held = lookInto(dir, null, (store) => store.noted(kind).get(name) ?? null);
   if (held !== null) throttles.resume(held);

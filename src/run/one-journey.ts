@@ -1,7 +1,6 @@
-// One journey of a process, or of a shard in a worker process: from standing by, where the state is in
-// Kafka, to its end. What must stay true: where another process has the state, this one ends at once,
-// since whatever is under way would go to a sink beside what the other process sends. A worker process
-// ends with all of its shards then.
+// One journey of a process, or of a shard in a worker process: from standby, if the state is in Kafka, to its end.
+// Invariant: when another process has taken over the state, this one ends at once, since its sends would run beside
+// those of the other process. A worker process then ends with all of its shards.
 
 import { type Config, planFrom } from '../config/index.ts';
 import type { ExportError, Log } from '../contracts/index.ts';
@@ -16,7 +15,7 @@ import type { HostedTurn } from './shard-worker.ts';
 import { sparePage, standByText } from './spare-page.ts';
 import { openTools } from './tools.ts';
 
-/** What a journey is run with. */
+/** The dependencies of a journey. */
 export interface JourneyDeps
   extends Pick<Running, 'own' | 'shutdown' | 'hosted' | 'read' | 'deploymentChanged' | 'control'> {
   readonly deps: Running['deps'] & { readonly exit: (code: 1) => void };

@@ -1,6 +1,6 @@
-// The log of a run: on stderr, and at a collector too where the config names one. What must stay
-// true: nothing of that is loaded where it does not, and the end of a run waits for a collector no
-// longer than it may take as a whole.
+// The log of a run: on stderr, and at a collector if the config names one. Invariants: the exporter is loaded only if
+// the config names a collector, and the end of a run waits for the collector no longer than the shutdown may take in
+// all.
 
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../config/index.ts';
@@ -16,11 +16,11 @@ export interface OwnLog {
   readonly instance: string;
   /** Lines that the collector never got; null: there is none. */
   readonly lost: () => number | null;
-  /** Ends it; `stopMs`: when the run was told to stop (monotonic), null if it was not. */
+  /** Ends it; `stopMs`: when the run was stopped (monotonic), null: it was not. */
   close(stopMs: number | null): Promise<void>;
 }
 
-/** However long the rest has taken, the last lines get a chance. */
+/** The last lines have at least this long, however long the shutdown has taken. */
 const closeMsLeast = 500;
 
 /** Opens the log of a run; `level` comes before the config's. */

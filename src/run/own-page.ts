@@ -1,4 +1,4 @@
-// The status page of a run, where its config asks for one; what cannot be watched does not start.
+// The status page of a run, if its config has one. A run whose page cannot listen does not start.
 
 import type { Config } from '../config/index.ts';
 import type {
@@ -12,13 +12,13 @@ import { clusterSight } from './cluster-sight.ts';
 import type { OwnLog } from './own-log.ts';
 import type { BootTools } from './tools.ts';
 
-/** What it shows, and does. */
+/** The facts and actions of the page. */
 interface Shown {
   readonly look: () => StatusMoment;
   /** Another one once another config runs. */
   readonly tap: () => EventTap | null;
   readonly retry: NonNullable<StatusSettings['retry']>;
-  /** What runs: another one after a reload. */
+  /** The running config; it changes with a reload. */
   readonly config: () => Config;
 }
 

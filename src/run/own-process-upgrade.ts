@@ -1,8 +1,7 @@
-// Upgrade of a state in Kafka from a version with `own_process`: a sink could have a sender process,
-// which reported to the owner of the shard on the topic `<prefix>.sent`. Here the owner takes over
-// the reports that are not in the state yet. What must stay true: a position and the dead letters
-// before it are stored together, and each dead letter once; and a sender process that still runs
-// stops before this process stores a page, since both would send it.
+// Upgrade of a state in Kafka from a version with `own_process`: a sink could have a sender process, which reported to
+// the owner of the shard on the topic `<prefix>.sent`. Here the owner applies the reports that are not in the state
+// yet. Invariants: a position and the dead letters before it are stored together, and each dead letter once; and a
+// sender process that still runs stops before this process stores a page, since both would send it.
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -111,9 +110,9 @@ function deadLetterOf(store: Store, sink: string, refused: Refused): DeadLetter 
 }
 
 /**
- * The partition of a shard, by its keys: `["held", "owner"]`, to which sinks sender processes may
- * send; `["sent", SINK]`, how far one has come; `["letter", SINK, OFFSET, UID]`, an event that the
- * receiver refused, until the owner has stored it.
+ * The partition of a shard, by its keys: `["held", "owner"]`, the sinks that sender processes may send to;
+ * `["sent", SINK]`, the position of one; `["letter", SINK, OFFSET, UID]`, an event that the receiver rejected, until
+ * the owner has stored it.
  */
 class SentTopic extends ControlLog {
   readonly positions = new Map<string, z.output<typeof positionShape>>();
@@ -133,7 +132,7 @@ class SentTopic extends ControlLog {
       .sort((a, b) => a.offset - b.offset);
   }
 
-  /** A sender process sends only to a sink that the owner names, and begins again after each change. */
+  /** A sender process sends only to a sink that the owner names, and restarts after each change. */
   async stopSenders(numbering: Numbering): Promise<void> {
     await this.write(['held', 'owner'], { numbering, sinks: {} } as unknown as Json);
   }

@@ -1,4 +1,4 @@
-// What a config makes, for those who only look: nobody is asked, and nothing stays open.
+// The plan of a config for read-only commands: no server is contacted, and nothing stays open.
 
 import { type Config, planFrom, type WholePlan } from '../config/index.ts';
 import { asExportError, type Log } from '../contracts/index.ts';

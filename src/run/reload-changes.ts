@@ -1,8 +1,7 @@
-// What differs between two configs, part by part: a stream with what its upstream, its source and
-// its schedule say; a sink with its block and all that leads to it, routes and mappings. What must
-// stay true: parts are compared by what the config gives them, references read now on both sides,
-// so that a secret that was only rotated in its place restarts nothing: it is read anew at each use
-// anyway. Nothing of a value leaves this file but a digest.
+// The differences between two configs, part by part: a stream with its upstream, source and schedule; a sink with its
+// block and all that leads to it, routes and mappings. Invariants: parts are compared by their settings, with
+// references resolved now on both sides. So a rotated secret restarts nothing: it is read at each use. No value leaves
+// this file except as a digest.
 
 import type { Config, WholePlan } from '../config/index.ts';
 import type { Plan } from '../pipeline.ts';
@@ -10,13 +9,13 @@ import { selectionFor } from '../send/index.ts';
 import { fingerprintOf } from '../tools/index.ts';
 import { tokenUrl, type UpstreamSettings } from '../upstream/index.ts';
 
-/** A config and what was made of it. */
+/** A config and its plan. */
 export interface Made {
   readonly config: Config;
   readonly plan: WholePlan;
 }
 
-/** What became of streams or sinks, by name. */
+/** The changes of streams or sinks, by name. */
 export interface PartChanges {
   readonly added: readonly string[];
   readonly changed: readonly string[];
@@ -24,11 +23,11 @@ export interface PartChanges {
   readonly unchanged: readonly string[];
 }
 
-/** What differs between two configs. */
+/** The differences between two configs. */
 export interface Changes {
   readonly streams: PartChanges;
   readonly sinks: PartChanges;
-  /** Keys at the top whose changes only a start takes up. */
+  /** Top-level keys whose changes need a restart. */
   readonly fixed: readonly string[];
 }
 
@@ -52,8 +51,9 @@ function fixedPart({ config }: Made, key: (typeof fixedKeys)[number]) {
 }
 
 /**
- * Digests by upstream. Those with one credential share its token and its limits, so that they have
- * one digest: what changes one of them changes all. Left out are companies, each of which has its streams, and `ends`, which is only reported.
+ * Digests by upstream. Upstreams with one credential share its token and its limits, so they have one digest: a change
+ * of one changes all. Not included are companies, each of which has its own streams, and `ends`, which is only
+ * reported.
  */
 export function upstreamDigests({ upstreams }: Config): ReadonlyMap<string, string> {
   const byCredential = Map.groupBy(Object.entries(upstreams), ([, { auth, ...settings }]) =>
@@ -78,8 +78,8 @@ function streamDigests({ config, plan }: Made): ReadonlyMap<string, string> {
   const upstreams = upstreamDigests(config);
   return new Map(
     plan.sources.flatMap(({ name, streams, schedule }) => {
-      // How its records are read concerns the sinks that get them; and the schedule says when,
-      // however that is written.
+      // The settings for reading records concern the sinks that get them. The schedule is compared by its times,
+      // however it is written.
       const own = { ...config.sources[name]?.settings };
       const {
         mapping: _,
@@ -100,7 +100,7 @@ function streamDigests({ config, plan }: Made): ReadonlyMap<string, string> {
 
 interface SinkDigests {
   readonly own: string;
-  /** What leads to it, by source. */
+  /** The routes and mappings that lead to it, by source. */
   readonly ways: ReadonlyMap<string, string>;
 }
 

@@ -21,16 +21,16 @@ export interface ReloadRequests {
   release(): void;
 }
 
-/** A change is told after it was seen twice. */
+/** A change is reported after two checks with the same content. */
 const lookEveryMs = 1_000;
 
-/** Listens until released; what stands in the file now is what changes are counted from. */
+/** Listens until released; changes are relative to the file's content now. */
 export async function listenForReloads(file: string, clock: Clock): Promise<ReloadRequests> {
   let isAsked = false;
   let wake = new AbortController();
   const hadTerminal = hasTerminal();
   const received = () => {
-    // Nobody is there any more who could end a run that was started by hand.
+    // The terminal is gone, so no operator could stop a run that was started by hand.
     if (hadTerminal && !hasTerminal()) {
       process.kill(process.pid, 'SIGTERM');
       return;
@@ -98,7 +98,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** A digest of it; empty where it cannot be read. */
+/** A digest of the content; empty if the file cannot be read. */
 async function contentOf(file: string): Promise<string> {
   try {
     return digestOf(await readFile(file));

@@ -1,8 +1,7 @@
-// A running config changed for another one: read and checked as `check` does, compared part by part
-// with the one that runs, and put in its place with no more than the parts restarted that differ.
-// What must stay true: whatever is wrong with the new config, the old one goes on and the log says
-// why; nothing that was read is lost, and nothing is dropped from a running config by an oversight:
-// that has to be allowed at the start.
+// Replaces a running config: reads and checks the new one as `check` does, compares it with the running one part by
+// part, and restarts only the parts that differ. Invariants: if the new config has a fault, the old one stays in use
+// and the log has the reason; no record that was read is lost; and removing a part from a running config needs an
+// explicit permission at the start, so that no mistake in a file drops data.
 
 import {
   type Config,
@@ -28,7 +27,7 @@ import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
 import type { ReloadRefusal } from './running-config.ts';
 import type { BootTools } from './tools.ts';
 
-/** What reloads are made with. */
+/** The dependencies of a reload. */
 export interface ReloadDeps {
   readonly config: Config;
   readonly plan: WholePlan;
@@ -39,16 +38,16 @@ export interface ReloadDeps {
   readonly requests: ReloadRequests;
   /** Streams and sinks may leave. */
   readonly removalAllowed: boolean;
-  /** Told of what runs now, after each change. */
+  /** Called with the running config after each change. */
   readonly changed: (made: Made) => void;
-  /** Told why the config in its file does not run; null where it does. */
+  /** Called with the reason if the config in the file does not run; null: it runs. */
   readonly refused: (refusal: ReloadRefusal | null) => void;
 }
 
-/** Of a config with so many flaws the first ones say what is wrong. */
-const flawsToldMax = 20;
+/** The first errors of a config are enough to find the fault. */
+const flawsShownMax = 20;
 /** More names than these a line are counted. */
-const namesToldMax = 20;
+const namesShownMax = 20;
 
 /** Serves reloads until stopped. Never rejects. */
 export async function serveReloads(deps: ReloadDeps, stop: AbortSignal): Promise<void> {
@@ -61,7 +60,7 @@ export async function serveReloads(deps: ReloadDeps, stop: AbortSignal): Promise
 }
 
 interface Current extends Made {
-  /** What each upstream shares with others, by its name. */
+  /** The parts that each upstream shares with others, by its name. */
   readonly shared: ReadonlyMap<string, Shared>;
 }
 
@@ -93,8 +92,8 @@ class Reloader {
         log.info('config_unchanged', 'config read again: no change', fields);
       } else log.info('config_reloaded', 'config reloaded', fields);
     } catch (error) {
-      // Where the run ends meanwhile, there is nothing to go on with.
-      if (!stop.aborted) this.#tell(error, reason);
+      // If the run ends meanwhile, no running config is left to report on.
+      if (!stop.aborted) this.#report(error, reason);
     }
   }
 
@@ -136,7 +135,7 @@ class Reloader {
     await journey.spool.retainFor(after);
   }
 
-  #tell(error: unknown, reason: ReloadReason): void {
+  #report(error: unknown, reason: ReloadReason): void {
     const { log, clock } = this.#deps.tools;
     const text = 'config reload failed; keeping the running config';
     const { code, message, next } = asExportError(error, 'reloading the config');
@@ -149,7 +148,7 @@ class Reloader {
     }
     const { flaws } = error;
     const { file } = this.#current.config;
-    for (const flaw of flaws.slice(0, flawsToldMax)) {
+    for (const flaw of flaws.slice(0, flawsShownMax)) {
       log.error('config_flaw', 'config error', { code, error: flawText(file, flaw) });
     }
     log.error('config_not_reloaded', text, {
@@ -162,9 +161,8 @@ class Reloader {
 }
 
 /**
- * Upstreams that have not changed go on with the token and the limits that they have; for one that
- * has, both begin anew, since a changed credential or ceiling must not meet what was learnt under
- * the old one.
+ * Unchanged upstreams keep their token and limits. For a changed one both start from nothing: limits that were learned
+ * with the old credential or ceiling must not apply to the new one.
  */
 function sharedAfter(config: Config, before: Current, tools: BootTools): Current['shared'] {
   const known = new Map<string, Shared>();
@@ -223,7 +221,7 @@ function named(what: 'stream' | 'sink', names: PartChanges['added']): readonly s
 }
 
 function list(names: readonly string[]): string {
-  const rest = names.length - namesToldMax;
-  const shown = names.slice(0, namesToldMax).join(', ');
+  const rest = names.length - namesShownMax;
+  const shown = names.slice(0, namesShownMax).join(', ');
   return rest > 0 ? `${shown} and ${rest} more` : shown;
 }

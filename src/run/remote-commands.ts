@@ -1,9 +1,8 @@
-// Takes up what operators ask for on other machines, of the process that has the state in Kafka, and
-// writes the answers back. Each command becomes a request in the state (hold/requests.ts), which is
-// carried out as those of this machine are (requests.ts). What must stay true: each is carried out
-// once, also where this process ends meanwhile: its answer stands in the state with what it has
-// changed, is written to the control topic after both are in Kafka, and only then is its request
-// taken away; and nothing is taken up before all answers of processes before this one were read.
+// Executes the commands of operators on other machines for the process that owns the state in Kafka, and writes the
+// replies back. Each command becomes a request in the state (hold/requests.ts) and is executed like those of this
+// machine (requests.ts). Invariants: each is executed once, also if this process ends meanwhile: the reply is stored in
+// the state with the change, is written to the control topic after both are in Kafka, and only then is the request
+// removed; and no command is executed before all replies of earlier owners were read.
 
 import { aborted } from 'node:util';
 import type { Control } from '../cluster/kafka.ts';
@@ -12,9 +11,9 @@ import type { Request } from '../hold/index.ts';
 import type { OwnSpool } from '../hold/open.ts';
 import type { BootTools } from './tools.ts';
 
-/** What they are taken up with. */
+/** The dependencies. */
 export interface RemoteCommandDeps {
-  /** Of which shard what is asked is taken up. */
+  /** The shard whose commands are executed. */
   readonly shard: number;
   readonly control: Control;
   readonly spool: OwnSpool;
@@ -22,10 +21,10 @@ export interface RemoteCommandDeps {
 }
 
 const lookEveryMs = 250;
-/** Whoever asked takes its command away; of one that was killed it goes after so long. */
+/** The operator's process removes its command; the command of a killed process is removed after this time. */
 const keptMs = 86_400_000;
 
-/** Takes up and answers until stopped, also where Kafka says nothing meanwhile. Never rejects. */
+/** Executes and replies until stopped, also while Kafka does not respond. Never rejects. */
 export async function serveRemoteCommands(
   deps: RemoteCommandDeps,
   stop: AbortSignal,
@@ -63,7 +62,7 @@ async function look({ shard, control, spool, tools }: RemoteCommandDeps): Promis
   }
 }
 
-/** Answers one that is carried out; forgets one that nobody waits for any more. */
+/** Replies to an executed command; deletes a command whose process has gone. */
 async function settle(
   { id, command, answer }: Request,
   control: Control,

@@ -1,6 +1,6 @@
-// Sinks that the state knows and that leave the config or return to it: the log, attention and
-// events report what was kept, what was released and what a returning sink does not get. What must
-// stay true: no event that was kept for a sink goes without a report with its number.
+// Sinks that the state knows and that leave the config or return to it. Log, attention items and events report the
+// events kept, those released, and those that a returning sink does not get. Invariant: no event that was kept for a
+// sink is deleted without a report with the count.
 
 import type { Append, Clock, ConditionRecord, Log, Stream } from '../contracts/index.ts';
 import type { Finding } from '../fetch/index.ts';
@@ -10,7 +10,7 @@ import type { Plan } from '../pipeline.ts';
 import { leadsTo } from '../send/index.ts';
 import { conditionPage } from './condition-page.ts';
 
-/** What the reports are made with. */
+/** The dependencies of the reports. */
 export interface RemovedSinkDeps {
   readonly spool: OwnSpool;
   readonly clock: Clock;
@@ -20,7 +20,7 @@ export interface RemovedSinkDeps {
   readonly isShared: boolean;
 }
 
-/** While a full spool releases pages all the time, one report in so long gives the sum. */
+/** While a full spool releases pages all the time, one report in this time has the sum. */
 const reportEveryMs = 10 * 60_000;
 
 /** Keeps the register of sinks up to date with the plan that runs, and reports. */
@@ -40,7 +40,7 @@ export class RemovedSinks {
     deps.spool.onReleased(() => void this.report());
   }
 
-  /** Before the sinks of a plan are opened: what is gone for those that return. */
+  /** Called before the sinks of a plan are opened: the deleted events of sinks that return. */
   async gaps({ sinks }: Plan): Promise<readonly SinkGap[]> {
     return await this.#deps.spool.sinkGaps(sinks.map(({ name }) => name));
   }
@@ -80,12 +80,12 @@ export class RemovedSinks {
     return this.#streamsTo(sink).map((stream) => this.#page(stream, finding, sink));
   }
 
-  /** What is not reported by now is reported at the next start. */
+  /** The next start reports the rest. */
   close(): void {
     this.#over.abort(new Error('the journey is closed'));
   }
 
-  /** Reports what was released since the last report, some time after that. */
+  /** Reports the releases since the last report, some time after it. */
   async report(): Promise<void> {
     const { spool, clock, log } = this.#deps;
     if (this.#isWaiting) return;

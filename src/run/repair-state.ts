@@ -1,7 +1,6 @@
-// What an operator and the sinks are told when the state database was damaged and has been mended
-// (hold/repair.ts), or is older than what was delivered from it (hold/older.ts). Streams that went
-// back tell it to their sinks as `source.checkpoint_reset`, so that nothing is ever silently read
-// anew.
+// Reports to the operator and the sinks that the state database was damaged and has been repaired (hold/repair.ts), or
+// is older than the deliveries made from it (hold/older.ts). Streams that went back report it to their sinks as
+// `source.checkpoint_reset`, so that no record is read again without a report.
 
 import type { Config } from '../config/index.ts';
 import type { ConditionRecord, Log, NewPage, Stream } from '../contracts/index.ts';
@@ -17,7 +16,7 @@ import {
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/index.ts';
 
-/** Who is told. */
+/** The receivers of the report. */
 export interface RepairDeps {
   readonly log: Log;
   /** Epoch milliseconds. */
@@ -25,7 +24,7 @@ export interface RepairDeps {
   readonly found: (condition: ConditionRecord) => void;
 }
 
-/** Looks the database over and mends it. Throws `state_locked`, `_damaged` or `disk_full`. */
+/** Checks the database and repairs it. Throws `state_locked`, `_damaged` or `disk_full`. */
 export function repairState(plan: Plan, state: Config['state'], deps: RepairDeps): void {
   const streams = new Map(
     plan.sources.flatMap((source) => source.streams.map((stream) => [stream.name, stream])),
@@ -87,7 +86,7 @@ function reportRepaired(repaired: Repaired, kafka: Config['state']['kafka'], log
     aside === null
       ? 'There was no file left to keep.'
       : `The damaged database is kept in ${aside}; delete it when you no longer need it.`;
-  // Made of the topics a moment ago: what is wrong with it is wrong with them.
+  // Rebuilt from the topics just now: a fault in the database is a fault in the topics.
   const what =
     kafka === null ? 'the state database was damaged' : 'the state in Kafka is not whole';
   const cause =

@@ -1,7 +1,7 @@
-// Carries out what operators ask of the process that holds the state directory, looked for several
-// times a second: streams and sinks that wait are asked now, a stream is rewound while nothing of
-// it is under way, dead letters are moved, and backfills are read one after the other. What must stay true: whatever goes
-// wrong with a request, it gets an answer, and the journey goes on.
+// Executes the requests of operators in the process that holds the state directory, checked several times a second:
+// waiting streams and sinks are retried, a stream is rewound while none of its work is under way, dead letters are
+// moved, and backfills are read one after the other. Invariant: every request gets a reply, whatever fails, and a
+// failed request never stops the journey.
 
 import { asExportError, type Json, type Log } from '../contracts/index.ts';
 import { changeState, type Request } from '../hold/index.ts';
@@ -11,7 +11,7 @@ import { type BackfillDeps, BackfillReading } from './backfill.ts';
 import { type Move, makeMove } from './moves.ts';
 import { turnPair } from './succession.ts';
 
-/** What requests are carried out with. */
+/** The dependencies of the requests. */
 export interface RequestDeps extends Omit<BackfillDeps, 'live'> {
   readonly pipeline: Pipeline;
   /** Which backfills are read here. */
@@ -26,8 +26,8 @@ interface Doing extends RequestDeps {
 const lookEveryMs = 250;
 
 /**
- * Carries requests out until stopped; then a backfill that is read stops where it is, which is what
- * this resolves with. Never rejects.
+ * Executes requests until stopped; then a running backfill stops at its current position, which is the result. Never
+ * rejects.
  */
 export async function serveRequests(
   deps: RequestDeps,
@@ -39,7 +39,7 @@ export async function serveRequests(
     try {
       reading = await look(reading, deps, stop);
     } catch (error) {
-      // A full disk, say: it is looked for again.
+      // For example a full disk: the next check retries.
       if (!stop.aborted)
         tools.log.debug('requests_not_read', 'reading requests failed', { error: String(error) });
     }
@@ -82,7 +82,7 @@ async function carryOut(request: Request, deps: Doing, stop: AbortSignal): Promi
   }
 }
 
-/** The answer; null for a request that takes long, or whose answer is stored with its change. */
+/** The reply; null for a request that takes long, or whose reply is stored with its change. */
 async function answerTo(request: Request, deps: Doing): Promise<Json> {
   const { name, wish } = request;
   const { pipeline, tools } = deps;

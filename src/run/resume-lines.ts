@@ -1,6 +1,5 @@
-// What a run says at its start: where each stream goes on and what is still held for each sink, so
-// that an operator sees at once whether a restart took up where the last run ended. Cursors are
-// never shown.
+// The first log lines of a run: where each stream resumes and how many events are stored for each sink, so that an
+// operator sees whether a restart resumed correctly. Cursors are never shown.
 
 import { backlog, type ErrorDetails, type EventAt } from '../contracts/index.ts';
 import type { Plan } from '../pipeline.ts';
@@ -14,7 +13,7 @@ export interface ResumeLine {
   readonly fields: ErrorDetails;
 }
 
-/** Beyond this many streams, one line a source says enough. */
+/** With more streams than this, one line for each source is enough. */
 const streamLinesMax = 50;
 
 /** The lines for this plan on this state, streams first. */

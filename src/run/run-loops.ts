@@ -1,6 +1,6 @@
-// The two ways in which a journey runs: until it is stopped, or once to the tail of every source. Both
-// serve the requests of operators beside the pipeline. What must stay true: requests are served until
-// the pipeline has settled, and not after.
+// The two ways in which a journey runs: until it is stopped, or once to the tail of every source. Both serve the
+// requests of operators beside the pipeline. Invariant: requests are served until the pipeline has settled, and not
+// after.
 
 import { backlog, ExportError } from '../contracts/index.ts';
 import type { Summary } from '../pipeline.ts';
@@ -110,7 +110,7 @@ export async function runOnce(running: Running, limitMs: number | null): Promise
     serveRemote(running, over.signal),
   ]);
   try {
-    // Of what was read, once all of it is where it belongs.
+    // Compares the read records after all of them are delivered.
     const compared = (signal: AbortSignal) =>
       compareDue({ ...journey, tools, made: () => running }, signal);
     const { timeoutMs } = config.shutdown;
@@ -137,7 +137,7 @@ function notInTime(why: string): ExportError {
   });
 }
 
-/** Where a sink of this run writes events to stdout, the summary is not to stand among them. */
+/** If a sink of this run writes events to stdout, the summary must not mix with them. */
 function reportSummary({ config, plan, journey, deps }: Running, summary: Summary): void {
   const onStdout = plan.sinks.some(({ settings }) => settings.type === 'stdout');
   const report = onStdout ? deps.err : deps.out;

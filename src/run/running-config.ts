@@ -1,9 +1,8 @@
-// The config that a process runs with, kept in its state directory for the commands that look:
-// `running.json` says which file it came from, what stood in it then (without its secrets), and
-// whether what stands there now was refused. So a file that is broken since blinds nobody, and a
-// process is found whose state directory a shell does not know, because it has another environment
-// or stands elsewhere. What must stay true: only a process that still runs is shown, and nothing
-// that cannot be read or written here is ever in the way of the journey.
+// The config that a process runs with, stored in its state directory for read-only commands: `running.json` has the
+// name of its file, the content at that time (without its secrets), and whether the present content was refused. So an
+// invalid file does not hide a running process, and a process is found whose state directory a shell does not know,
+// because it has another environment or working directory. Invariants: only a process that still runs is shown, and a
+// failure to read or write here never stops the journey.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -22,7 +21,7 @@ const refusal = z.object({
   next: z.string(),
 });
 
-/** Why the config as it now stands in its file does not run. */
+/** Why the present content of the config file does not run. */
 export type ReloadRefusal = Readonly<z.infer<typeof refusal>>;
 
 const running = z.object({
@@ -35,10 +34,10 @@ const running = z.object({
   refused: refusal.nullable(),
 });
 
-/** What runs, and where its state is. */
+/** The running config, and the directory of its state. */
 export type RunningConfig = Readonly<z.infer<typeof running>> & { readonly dir: string };
 
-/** Notes what runs from now on. */
+/** Stores the running config. */
 export function noteRunning(
   { file, kept, state }: Config,
   since: number,
@@ -49,7 +48,7 @@ export function noteRunning(
   try {
     replacePrivateFile(join(state.dir, name), `${JSON.stringify(note)}\n`);
   } catch (error) {
-    // On a full disk, say: it is only for who looks.
+    // For example a full disk: the note only serves read-only commands.
     log.debug('running_config_not_noted', 'cannot write the note about the running config', {
       error: String(error),
     });
@@ -65,7 +64,7 @@ export function lastConfigIn(dir: string): Json | null {
   }
 }
 
-/** What a process runs that holds this directory; null where none does, or it does not say. */
+/** The config of the process that holds this directory; null: no process, or it has left no note. */
 export function runningIn(dir: string): RunningConfig | null {
   try {
     const found = running.parse(JSON.parse(readFileSync(join(dir, name), 'utf8')));
@@ -76,8 +75,8 @@ export function runningIn(dir: string): RunningConfig | null {
 }
 
 /**
- * What a process runs that was started with this file, wherever its state is; with `directory`, only
- * where that directory has this name.
+ * The config of a process that was started with this file, wherever its state is; with `directory`, only if the
+ * directory has this name.
  */
 export function runningWith(
   file: string,

@@ -1,5 +1,5 @@
-// A journey that runs, and its status: what the loops beside it share (run-loops.ts). What must stay
-// true: the status shows the config that runs, also after a reload.
+// A running journey and its status, shared by the loops beside it (run-loops.ts). Invariant: the status shows the
+// running config, also after a reload.
 
 import type { Control } from '../cluster/kafka.ts';
 import type { Config, WholePlan } from '../config/index.ts';
@@ -17,7 +17,7 @@ import type { BootTools } from './tools.ts';
 
 /** An open journey with its process. */
 export interface Running {
-  /** What runs: another one once that was reloaded. */
+  /** The running config; it changes with a reload. */
   config: Config;
   readonly plan: WholePlan;
   readonly journey: Journey;
@@ -32,9 +32,9 @@ export interface Running {
   /** Reads the config as it stands in its file now, or what this process has of it. */
   readonly read: () => Promise<Config>;
   readonly own: OwnLog;
-  /** What operators ask for on other machines; null: the state is not in Kafka. */
+  /** Commands of operators on other machines; null: the state is not in Kafka. */
   readonly control: Control | null;
-  /** What the status shows: of another config once that runs. */
+  /** The content of the status; it changes when another config runs. */
   sight: Sight;
   /** Why the config in its file does not run; null: it does. */
   refused: ReloadRefusal | null;
@@ -45,7 +45,7 @@ interface Sight {
   readonly tap: EventTap | null;
 }
 
-/** What the status shows of a config that runs. */
+/** The content of the status for a running config. */
 export function sightOf(
   made: Made,
   { journey, tools: { clock, log }, hosted }: Pick<Running, 'journey' | 'tools' | 'hosted'>,

@@ -1,13 +1,12 @@
-// How the program is asked to end. The first SIGTERM or SIGINT asks for an orderly end: polling
-// stops, what is held goes out as far as sinks take it, the rest stays held. The second one means
-// now, and ending at once is safe: nothing is acknowledged before it is delivered, and nothing is
-// committed by halves. Where npm started the program, that npm is gone counts as a signal: the
-// shell that npm puts between may have taken the signal and kept it to itself, and nobody would
-// know of a program that goes on and holds the state directory.
+// How the program is stopped. The first SIGTERM or SIGINT requests an orderly end: polling stops, sinks that accept
+// events get the stored ones, the rest stays in the spool. The second one ends the process at once, which is safe: no
+// event counts as delivered before its acknowledgement, and no commit is partial. If npm started the program, the end
+// of that npm counts as a signal: the shell between the two may keep the signal to itself, and the program would hold
+// the state directory unnoticed.
 
 /** Listening for signals. */
 export interface Shutdown {
-  /** Aborts at the first signal, with what it was in the reason's message. */
+  /** Aborts at the first signal, whose name is in the reason's message. */
   readonly stop: AbortSignal;
   /** Stops listening; signals end the process again as they do by default. */
   release(): void;
@@ -49,7 +48,7 @@ export function listenForShutdown(atOnce: () => void): Shutdown {
   };
 }
 
-/** A process whose parent has ended gets another one. Returns what ends the looking. */
+/** A process whose parent has ended gets another parent. Returns a function that stops the check. */
 function whenNpmIsGone(gone: () => void): () => void {
   if (process.env.npm_command === undefined) return () => undefined;
   const timer = setInterval(() => {

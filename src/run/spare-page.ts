@@ -1,5 +1,5 @@
-// The status page of a process that stands by: it says so, answers the probes as ready, and goes when
-// the process works and has a page of its own there.
+// The status page of a standby process: it shows the standby state, answers the probes as ready, and closes when the
+// process becomes active and opens its own page at the same address.
 
 import type { Config } from '../config/index.ts';
 import { asExportError } from '../contracts/index.ts';
@@ -24,7 +24,7 @@ export function standByText({ state: { kafka } }: Config, isDrained: boolean): s
   return `another process has the state ${kafka?.prefix} in Kafka`;
 }
 
-/** Of the page of this config, where it asks for one. */
+/** The page for this config, if it has one. */
 export function sparePage(
   config: Config,
   { clock, log }: Pick<BootTools, 'clock' | 'log'>,

@@ -1,6 +1,5 @@
-// Cutover and rollback of a pair, by the process that has the state. What must stay true: both sides
-// are read to their tails right before; and a side that cannot be read never delivers without an
-// operator's force.
+// Cutover and rollback of a pair, by the process that has the state. Invariants: both sides are read to their tails
+// right before; and a side that cannot be read never delivers without an operator's force.
 
 import type { Config } from '../config/index.ts';
 import type { Json } from '../contracts/index.ts';
@@ -9,7 +8,7 @@ import type { OwnSpool } from '../hold/open.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { BootTools } from './tools.ts';
 
-/** What it is done with. */
+/** The dependencies. */
 interface TurnDeps {
   readonly pipeline: Pick<Pipeline, 'readNow'>;
   readonly spool: Pick<OwnSpool, 'cutOver'>;

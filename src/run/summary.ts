@@ -1,5 +1,5 @@
-// What `run --once` says at its end: how much was read, what needs attention first as `status` has
-// it, and what became of each sink. Pure.
+// The last lines of `run --once`: the number of records read, items that need attention first as in `status`, and the
+// result of each sink. Pure.
 
 import { styleText } from 'node:util';
 import type { Config } from '../config/index.ts';
@@ -8,14 +8,14 @@ import { commandOf, counted } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
 import { attentionLines, attentionOf } from '../watch/running-status.ts';
 
-/** What is known when it has ended. */
+/** The facts at the end. */
 export interface After {
   readonly state: Pick<PipelineState, 'streams' | 'sinks'>;
-  /** What the spool takes. */
+  /** The size of the spool. */
   readonly bytes: number;
 }
 
-/** True where all was read and every sink took everything; a dead letter is not taken. */
+/** True if all records were read and every sink accepted everything; a dead letter was not accepted. */
 export function isWhole({ failed, behind }: Summary, { sinks }: After['state']): boolean {
   return failed.length + behind.length === 0 && sinks.every((sink) => sink.deadLetters === 0);
 }
@@ -32,7 +32,7 @@ export function summaryLines(
   const { state, bytes } = after;
   const { streams, sinks } = attentionFacts(summary, state);
   const isWell = [...streams, ...sinks].every(({ error }) => error === null);
-  const hasDeadLetters = sinks.some(({ dead_letters: letters }) => letters > 0);
+  const hasDeadLetters = sinks.some(({ dead_letters: count }) => count > 0);
   const spool = { bytes, max_bytes: config.state.maxBytes };
   const attention = attentionLines(
     attentionOf({ streams, sinks, spool }, { command: commandOf(config.file) }),
@@ -72,7 +72,7 @@ function suspectLines(suspects: After['state']['sinks'][number]['suspects']): re
   return more > 0 ? [...lines, `  and ${counted(more, 'more suspect')}`] : lines;
 }
 
-/** As the pipeline ended: its senders are closed, so what they refused stands in the summary. */
+/** At the pipeline's end: its senders are closed, so the summary has their rejected events. */
 function attentionFacts({ failed, behind }: Summary, { streams, sinks }: After['state']) {
   const states = new Map(streams.map(({ name, state }) => [name, state]));
   return {

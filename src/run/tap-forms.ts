@@ -1,9 +1,7 @@
-// What events of the live tail can be shown as, and which of them. Forms are a line for people, the
-// formats with their defaults, and what each sink gets: its format, behind its routes, without what
-// they redact, and with their masks. A form that belongs to no sink has the masks of all routes of the
-// source. The filter is a route's `where`, so that one can be tried here before it is written
-// down. It comes from whoever may read the status, so what could take long on one event is not let
-// in.
+// The forms and filters of the live tail. A form is a line for people, a format with its defaults, or the output for a
+// sink: its format, after its routes' filters, redaction and masks. A form that belongs to no sink has the masks of all
+// routes of the source. The filter is a route's `where`, so that one can be tried here before it is added to the config.
+// Any reader of the status can set the filter, so expressions that can take long on one event are refused.
 
 import { z } from 'zod';
 import { formats } from '../../formats/index.ts';
@@ -16,11 +14,11 @@ import { readable } from '../terminal/index.ts';
 /** How events are shown. */
 export interface Form {
   readonly format: Format;
-  /** What is shown of a source; null: nothing. */
+  /** The shown events of a source; null: none. */
   selectionFor(source: string): Selection | null;
 }
 
-/** Every form by name, made when it is asked for. */
+/** Every form by name, created on request. */
 export type Forms = ReadonlyMap<string, () => Form>;
 
 /** The forms of a config. */
@@ -86,11 +84,11 @@ export function textFormat(choice: FormatChoice): Format {
   );
 }
 
-/** What a filter says of an event. `unjudged`: it failed, and a route would let the event pass. */
+/** The result of a filter for an event. `unjudged`: the filter failed, and a route would pass the event. */
 export type Judge = (event: Event) => 'passes' | 'stays' | 'unjudged';
 
 const whereLengthMax = 500;
-/** Regular expressions and nested loops can take for ever on one event. */
+/** Regular expressions and nested loops can take very long on one event. */
 const dear = /\bmatches\b/;
 const loops = /\b(?:all|exists|exists_one|filter|map|sortBy)\b/g;
 const loopsMax = 1;

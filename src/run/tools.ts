@@ -21,7 +21,7 @@ export interface BootTools extends Tools {
   readonly throttles: Throttles;
   readonly tokens: Tokens;
   readonly ends: EndsByUpstream;
-  /** Of all throttles; given, until somebody puts in a judge of it. */
+  /** For all throttles. Given, unless another process may own the state. */
   readonly permit: Permit;
   /** From 0 up to 1, for jitter. */
   readonly random: () => number;

@@ -1,21 +1,21 @@
-// The configs of the other processes of a state in Kafka, looked at once a session: a sink that one
-// of them has is not removed, and what differs is named. What must stay true: a sink counts as
-// missing only when no process has had it for some sessions, so that a restart removes nothing; and
-// where a process does not say which sinks it has, or Kafka does not answer, none is missing.
+// The configs of the other processes of a state in Kafka, read once a session: a sink that one of them has is not
+// removed, and differences are named. Invariants: a sink counts as missing only if no process has had it for some
+// sessions, so that a restart removes nothing; and if a process does not report its sinks, or Kafka does not respond,
+// none is missing.
 
 import { differencesIn, type MemberSettings } from '../cluster/index.ts';
 import type { ClusterProcess } from '../cluster/kafka.ts';
 import type { Clock, Log } from '../contracts/index.ts';
 import { cleanText } from '../tools/index.ts';
 
-/** What they are looked at with. */
+/** The dependencies. */
 export interface ConfigWatchDeps {
   readonly kafka: MemberSettings;
   readonly clock: Clock;
   readonly log: Log;
   /** Called with the sinks that processes have; `isAll`: no process has another one. */
   readonly sinks: (names: readonly string[], isAll: boolean) => Promise<void>;
-  /** Called with what differs, a sentence for each process. */
+  /** Called with the differences, a sentence for each process. */
   readonly differences: (differences: readonly string[]) => void;
 }
 

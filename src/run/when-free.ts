@@ -1,11 +1,10 @@
-// A state directory that a command holds for one change, such as `succession cutover`, is free again
-// soon: a process that opens it meanwhile waits for that. Invariant: the wait is bounded, and a
-// directory that a running process holds is refused without it.
+// Waits for a state directory that a command holds for one change, such as `succession cutover`: the command releases
+// it soon. Invariant: the wait is bounded, and a directory that a running process holds is refused without a wait.
 
 import { type Clock, ExportError, type Log } from '../contracts/index.ts';
 import { holderOf, isBrieflyHeld } from '../hold/index.ts';
 
-/** A cutover reads two sources to their tails (10 s) and delivers what is stored (`shutdown.timeout`). */
+/** A cutover reads two sources to their tails (10 s) and delivers the stored events (`shutdown.timeout`). */
 const waitMsMax = 60_000;
 const lookEveryMs = 100;
 
@@ -16,7 +15,7 @@ interface FreeDeps {
   readonly stop?: AbortSignal | undefined;
 }
 
-/** Opens something in a state directory, as soon as no command holds that. Throws what `open` throws. */
+/** Opens something in a state directory, as soon as no command holds the directory. Throws the errors of `open`. */
 export async function whenFree<T>(
   dir: string,
   { clock, log, stop }: FreeDeps,
@@ -30,7 +29,7 @@ export async function whenFree<T>(
     } catch (error) {
       const waited = clock.monotonic() - since;
       const isLocked = error instanceof ExportError && error.code === 'state_locked';
-      // Trying takes a second, within which a holder has written who it is.
+      // One try takes a second; within it a holder has written its name.
       if (!isLocked || waited > waitMsMax || !isBrief(dir)) throw error;
       if (!isWaiting) log.info('state_waited_for', `${error.message}; waiting for its end`);
       isWaiting = true;
@@ -39,7 +38,7 @@ export async function whenFree<T>(
   }
 }
 
-/** Also where it has been released since: the next try shows who has it then. */
+/** True also if it has been released since: the next try shows the holder then. */
 function isBrief(dir: string): boolean {
   return holderOf(dir) === null || isBrieflyHeld(dir);
 }
