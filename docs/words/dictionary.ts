@@ -93,6 +93,7 @@ const fixedNames: Readonly<Record<string, readonly string[]>> = {
   'src/commands': ['isAnew', 'round'],
   'src/hold': ['isAnew', 'letters', 'wanted'],
   'src/operator': ['isAnew', 'letters'],
+  'src/run': ['isAnew', 'letters'],
   // xxHash has rounds.
   'src/parquet': ['round'],
 };

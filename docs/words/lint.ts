@@ -17,6 +17,8 @@ export interface Exceptions {
   readonly pages: Readonly<Record<string, Counts>>;
   /** By package: dictionary words in strings, comments and identifiers. */
   readonly packages: Readonly<Record<string, Counts>>;
+  /** By folder of tests or tools: dictionary words in comments and in names of tests. */
+  readonly tests: Readonly<Record<string, Counts>>;
 }
 
 /** Per 1,000 words of a page. */
@@ -54,18 +56,35 @@ export function measured() {
       isToRename(name, packageOf(path)),
     ).length;
   }
-  return { pages, packages, findings };
+  const tests = testCounts(findings);
+  return { pages, packages, tests, findings };
 }
 
 /** The measures above their limit; empty: none. */
 export function flawsOf(
-  { pages, packages }: { pages: Record<string, Counts>; packages: Record<string, Counts> },
+  { pages, packages, tests }: Record<'pages' | 'packages' | 'tests', Record<string, Counts>>,
   allowed: Exceptions,
 ): readonly string[] {
   return [
     ...worse(pages, allowed.pages, { what: densityMax.what, it: densityMax.it }),
     ...worse(packages, allowed.packages, {}),
+    ...worse(tests, allowed.tests, {}),
   ];
+}
+
+/** Comments and test names of test/, bench/ and docs/generate, by folder. */
+function testCounts(findings: string[]): Record<string, Counts> {
+  const folders: Record<string, { comments: number; names: number }> = {};
+  for (const path of testPaths()) {
+    const counts = folders[folderOf(path)] ?? { comments: 0, names: 0 };
+    folders[folderOf(path)] = counts;
+    const { comments, tests } = partsOfFile(read(path));
+    for (const { line, text } of comments) {
+      counts.comments += countIn(proseOf(text), `${path}:${line}`, findings);
+    }
+    for (const { line, text } of tests) counts.names += countIn(text, `${path}:${line}`, findings);
+  }
+  return folders;
 }
 
 /** The exceptions that these measures need, and no more. */
@@ -77,7 +96,12 @@ export function neededFor(measures: ReturnType<typeof measured>): Exceptions {
         return over.length === 0 ? [] : [[name, Object.fromEntries(over)]];
       }),
     );
-  return { pages: kept(measures.pages, densityMax), packages: kept(measures.packages, {}) };
+  const { pages, packages, tests } = measures;
+  return {
+    pages: kept(pages, densityMax),
+    packages: kept(packages, {}),
+    tests: kept(tests, {}),
+  };
 }
 
 function worse(
@@ -136,6 +160,18 @@ function sourcePaths(): readonly string[] {
   return globSync([...scripts, 'connectors/**/*.ts', 'formats/**/*.ts'], { cwd: root })
     .filter((path) => !path.startsWith('src/transcode/wasm/'))
     .toSorted();
+}
+
+/** Source of tests and tools. The lint itself and its test quote the words. */
+function testPaths(): readonly string[] {
+  return globSync(['{test,bench}/**/*.ts', 'docs/generate.ts', 'docs/generate/*.ts'], { cwd: root })
+    .filter((path) => path !== 'test/docs/words.test.ts')
+    .toSorted();
+}
+
+/** `test/list`, `test/simulation/archive`, `bench`, `docs/generate`. */
+function folderOf(path: string): string {
+  return path.split('/').slice(0, -1).slice(0, 3).join('/');
 }
 
 /** `src/run`, `connectors/sinks`, `formats`, `src/watch/page`. */

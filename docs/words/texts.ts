@@ -6,10 +6,12 @@ export interface Text {
   readonly text: string;
 }
 
-/** What a TypeScript file has for readers. */
+/** The parts of a TypeScript file that people read. */
 export interface Parts {
   readonly strings: readonly Text[];
   readonly comments: readonly Text[];
+  /** Names of tests and of their groups; they are in `strings` as well. */
+  readonly tests: readonly Text[];
   readonly identifiers: ReadonlySet<string>;
 }
 
@@ -40,6 +42,9 @@ export function densityOf(prose: string, word: string): number {
   return words.length === 0 ? 0 : (count * 1000) / words.length;
 }
 
+// The first argument of `test`, `describe`, `test.skipIf(…)` or `test.each(…)`.
+const beforeTestName = /(?:\b(?:test|describe)(?:\.\w+)*|\))\(\s*$/;
+
 // Comments, the three kinds of strings, regular expressions where an expression may begin, and names. Templates are
 // read up to the next `${`; the part after its `}` is found by the depth of braces.
 const token =
@@ -49,15 +54,17 @@ const token =
 export function partsOfFile(source: string): Parts {
   const strings: Text[] = [];
   const comments: Text[] = [];
+  const tests: Text[] = [];
   const identifiers = new Set<string>();
   const braces: number[] = [];
   let line = 1;
   let at = 0;
-  const template = () => {
+  const template = (isTestName: boolean) => {
     const part = /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*/y;
     part.lastIndex = at;
     const [text = ''] = part.exec(source) ?? [];
     strings.push({ line, text: text.replaceAll('\\n', ' ') });
+    if (isTestName) tests.push({ line, text });
     line += text.split('\n').length - 1;
     at += text.length;
     if (source.startsWith('${', at)) braces.push(0);
@@ -66,21 +73,25 @@ export function partsOfFile(source: string): Parts {
   for (;;) {
     token.lastIndex = at;
     const found = token.exec(source);
-    if (found === null) return { strings, comments, identifiers };
+    if (found === null) return { strings, comments, tests, identifiers };
     const [text] = found;
     const { comment, quoted, name, mark } = found.groups ?? {};
     at = token.lastIndex;
     if (comment !== undefined) comments.push({ line, text });
+    const isTestName = beforeTestName.test(
+      source.slice(Math.max(0, found.index - 80), found.index),
+    );
     if (quoted !== undefined) strings.push({ line, text: text.slice(1, -1) });
+    if (quoted !== undefined && isTestName) tests.push({ line, text: text.slice(1, -1) });
     // `Math.round` is not ours to name.
     const isBuiltIn = source.startsWith('Math.', found.index - 'Math.'.length);
     if (name !== undefined && !isBuiltIn) identifiers.add(name);
     line += text.split('\n').length - 1;
     const depth = braces.at(-1);
-    if (mark === '`') template();
+    if (mark === '`') template(isTestName);
     else if (mark === '}' && depth === 0) {
       braces.pop();
-      template();
+      template(false);
     } else if (mark !== undefined && depth !== undefined) {
       braces[braces.length - 1] = depth + (mark === '{' ? 1 : -1);
     }

@@ -44,6 +44,19 @@ test('reads strings, comments and names apart', () => {
   expect(partsOf('deadLetters')).not.toContain('letters');
 });
 
+test('reads the names of tests', () => {
+  const source =
+    "test('one', f);\ndescribe.each([1])(`two ${a}`, g);\ntest.skipIf(a(b))('three', () => of('no'));";
+
+  const { tests } = partsOfFile(source);
+
+  expect(tests).toEqual([
+    { line: 1, text: 'one' },
+    { line: 2, text: 'two ' },
+    { line: 3, text: 'three' },
+  ]);
+});
+
 test('leaves names of the language', () => {
   const { identifiers } = partsOfFile('const a = Math.round(b); round(c);');
   const { identifiers: builtIn } = partsOfFile('const a = Math.round(b);');
@@ -71,12 +84,14 @@ test('counts prose only, per 1,000 words', () => {
 });
 
 describe('an exception', () => {
-  const of = (words: number) => ({ pages: { 'a.md': { words } }, packages: {} });
+  const of = (words: number) => ({ pages: { 'a.md': { words } }, packages: {}, tests: {} });
 
   test('allows its count and not one more', () => {
     expect(flawsOf(of(3), of(3))).toEqual([]);
     expect(flawsOf(of(4), of(3))).toEqual(['a.md: words 4, at most 3']);
-    expect(flawsOf(of(1), { pages: {}, packages: {} })).toEqual(['a.md: words 1, at most 0']);
+    expect(flawsOf(of(1), { pages: {}, packages: {}, tests: {} })).toEqual([
+      'a.md: words 1, at most 0',
+    ]);
   });
 });
 
