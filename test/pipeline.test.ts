@@ -159,7 +159,7 @@ async function running(openChanged: (time: number) => unknown) {
   return { pipeline, plan, kept, told: reported, sent, end, ended, spool, stop };
 }
 
-test('pipeline that cannot open a sink of another plan goes on as before', async () => {
+test('pipeline that cannot open a sink of another plan continues as before', async () => {
   const run = await running((time) => {
     if (time === 2) throw new Error('no such topic');
   });
@@ -189,7 +189,7 @@ test('pipeline ends where neither the new sink nor the old one can be opened', a
   await run.spool.close();
 });
 
-test('pipeline that is stopped in the middle of a change ends what the change has started', async () => {
+test('pipeline that is stopped in the middle of a change ends the parts that the change has started', async () => {
   const run = await running((time) => {
     if (time !== 2) return;
     run.stop.abort(new Error('stopping'));

@@ -33,7 +33,7 @@ export interface ReloadDeps {
   readonly plan: WholePlan;
   readonly journey: Journey;
   readonly tools: BootTools;
-  /** The config as it stands in its file by then. Throws a ConfigError. */
+  /** The config in its file at that time. Throws a ConfigError. */
   readonly read: () => Promise<Config>;
   readonly requests: ReloadRequests;
   /** Streams and sinks may leave. */

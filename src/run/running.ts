@@ -29,7 +29,7 @@ export interface Running {
   readonly hosted: HostedTurn | null;
   /** How the upstreams differ from those that the state in Kafka had at the start; null: they do not. */
   readonly deploymentChanged: string | null;
-  /** Reads the config as it stands in its file now, or what this process has of it. */
+  /** Reads the config from its file now, or this process's copy. */
   readonly read: () => Promise<Config>;
   readonly own: OwnLog;
   /** Commands of operators on other machines; null: the state is not in Kafka. */

@@ -179,7 +179,7 @@ describe.each(forms.filter((path) => !path.endsWith('config.yml')))('%s', (path)
     }
   });
 
-  test('asks first that no records and tokens are pasted', () => {
+  test('warns first that no records and tokens may be pasted', () => {
     const [first] = form.body;
 
     expect(first?.type === 'markdown' && first.attributes.value).toMatch(/^Never paste records/);

@@ -241,7 +241,7 @@ test('the project has files and imports to look at', () => {
   expect(imports.length).toBeGreaterThan(200);
 });
 
-test.each(Object.entries(allowed))('%s imports only what it may', (folder, others) => {
+test.each(Object.entries(allowed))('%s imports only allowed packages', (folder, others) => {
   const inside = imports.filter(({ file }) => file === folder || file.startsWith(`${folder}/`));
 
   const strays = inside.filter(
@@ -285,7 +285,7 @@ test('each exception still stands', () => {
   expect(gone).toEqual([]);
 });
 
-test('no circle of imports stands, types included', () => {
+test('there is no import cycle, types included', () => {
   const targets = Map.groupBy(imports, ({ file }) => file);
   const reaches = (from: string) => {
     const seen = new Set<string>();

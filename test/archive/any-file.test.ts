@@ -143,7 +143,7 @@ async function verifiedWith(name: string, bytes: Buffer, of = files) {
   return await verifyArchive(new ArchiveReader(store), { trusted });
 }
 
-describe('verify, with anything in the place of', () => {
+describe('verify, with any other content at the location of', () => {
   test.each(Object.entries(evidence))('%s: a break that names it', async (kind, pattern) => {
     const name = named(pattern);
     const wrong: unknown[] = [];
@@ -245,7 +245,7 @@ describe('verify of several shards', () => {
     return location;
   };
 
-  test('with anything in the place of a shard’s archive is not exit 0, or lists the others only', async () => {
+  test('with any other content at the location of a shard’s archive is not exit 0, or lists the others only', async () => {
     const location = await two();
     const key = ['--key', aSigner().verifier.vkey];
     const away = join(tempDir(), 'away');
@@ -286,7 +286,7 @@ describe('verify of several shards', () => {
   });
 });
 
-describe('a writer that finds anything in the place of', () => {
+describe('a writer that finds any other content at the location of', () => {
   const some = ['nothing', 'a pipe', '4 GiB of nothing', 'half of it'];
 
   test.each(Object.entries({ ...evidence, ...wishes }))('%s', async (kind, pattern) => {
@@ -342,7 +342,7 @@ async function written(dir: string, mark: State['mark']): Promise<unknown> {
   }
 }
 
-describe('verify of a bucket, with anything in the place of', () => {
+describe('verify of a bucket, with any other content at the location of', () => {
   beforeAll(async () => void (await sharedS3()), s3BuildMsMax);
   const megabytes = 40;
   const bytes = {

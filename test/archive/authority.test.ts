@@ -241,7 +241,7 @@ test('an archive that began with accept_requests: true needs signatures when tha
   await writer.close();
 });
 
-test('a new archive takes signed requests only, and the commands ask for the key', async () => {
+test('a new archive accepts signed requests only, and the commands prompt for the key', async () => {
   const location = join(tempDir(), 'archive');
   const store = openDirectory(location);
   const wishes = { store, state: { mark: null }, accept_requests: undefined } as const;

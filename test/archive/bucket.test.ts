@@ -8,7 +8,7 @@ import { s3BuildMsMax, sharedS3 } from '../support/s3.ts';
 import { tempDir } from '../support/temp.ts';
 import { archived, aSigner, aWriter, heldPages, uidsOfPages } from './a-writer.ts';
 
-test('a bucket is verified, proven from and exported; what is gone there is missed', {
+test('a bucket is verified, proven from and exported; missing objects are reported', {
   timeout: s3BuildMsMax,
 }, async () => {
   const server = await sharedS3();

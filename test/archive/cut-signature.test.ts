@@ -119,7 +119,7 @@ describe('a cut of the lake', () => {
     expect(remarks.join('\n')).toContain(`not entered yet, and not proven: ${object}`);
   });
 
-  test('whose object alone was changed is entered with the hash of what was made', async () => {
+  test('whose object alone was changed is entered with the hash of the original object', async () => {
     const { location, writer, objectPath, object } = await waiting();
     writeFileSync(objectPath, 'PAR1 something else');
     await writer.close();
@@ -131,7 +131,7 @@ describe('a cut of the lake', () => {
     ]);
   });
 
-  test('that nobody has signed is not entered', async () => {
+  test('that is not signed is not entered', async () => {
     const location = join(tempDir(), 'archive');
     const writer = await aWriter({ store: openDirectory(location) });
     await archived(writer, heldPages(1));
@@ -240,7 +240,7 @@ describe('a cut of the lake', () => {
   });
 });
 
-test('an object that somebody put in the place of one that is to be written is replaced', async () => {
+test('an object that was planted at the location of the next one is replaced', async () => {
   const [first, second] = [await waiting(), join(tempDir(), 'archive')];
   await first.writer.close();
   const writer = await aWriter({ store: openDirectory(second) });

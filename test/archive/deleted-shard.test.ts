@@ -147,7 +147,7 @@ test.each<readonly [string, (first: string, second: string) => Promise<void> | v
     },
   ],
   ['no note', (_, second) => writeFileSync(join(second, 'checkpoint'), 'nothing\n')],
-])('a checkpoint in the place of another shard is not entered: %s', async (_, plant) => {
+])('a checkpoint at the location of another shard is not entered: %s', async (_, plant) => {
   const location = archiveIn();
   await write(location, 0);
   await write(location, 1);

@@ -166,7 +166,7 @@ test('the program erases a record, and everything else is proven as before', asy
 
 describe('an erasure', () => {
   test.each(['before', 'after'] as const)(
-    'killed %s each change verifies, and goes on',
+    'killed %s each change verifies, and the erasure resumes',
     async (when) => {
       for (let left = 1; ; left += 1) {
         const [store, state] = [writableStore(), { mark: null } as State];
@@ -206,7 +206,7 @@ describe('an erasure', () => {
     },
   );
 
-  test('of two records of one page, asked for together, has both go', async () => {
+  test('of two records of one page, requested together, erases both', async () => {
     const store = writableStore();
     const writer = await aWriter({ store });
     await archived(writer, pages());
@@ -223,7 +223,7 @@ describe('an erasure', () => {
     expect(await Array.fromAsync(store.list('erase/'))).toEqual([]);
   });
 
-  test('that is undone by an older copy of its segment is told of, and any other change is a break', async () => {
+  test('that is undone by an older copy of its segment is reported, and any other change is a break', async () => {
     const store = writableStore();
     const writer = await aWriter({ store });
     await archived(writer, pages());
@@ -251,7 +251,7 @@ describe('an erasure', () => {
     expect(found.filter((breaks) => breaks === 0)).toEqual([]);
   });
 
-  test('is refused under a hold, by the command and by the writer, and told as a break where it was done', async () => {
+  test('is refused under a hold, by the command and by the writer, and reported as a break if it was done', async () => {
     const location = tempDir();
     const store = openDirectory(location);
     const writer = await aWriter({ store });
@@ -278,7 +278,7 @@ describe('an erasure', () => {
     expect((await verified(store)).erasures).toEqual([]);
   });
 
-  test('asked for with what is no uid, no record or a bad request changes nothing', async () => {
+  test('requested with an invalid uid, an unknown record or a bad request changes nothing', async () => {
     const location = tempDir();
     const store = openDirectory(location);
     const writer = await aWriter({ store });

@@ -49,7 +49,7 @@ test.each([
   });
 });
 
-test('bodies that are not in it are missed where they are asked for', async () => {
+test('bodies that are not in it are reported missing if they are requested', async () => {
   const { out } = await exported(2, 4);
 
   const { exitCode, stdout } = await runHere(['archive', 'verify', out, ...key]);
@@ -58,7 +58,7 @@ test('bodies that are not in it are missed where they are asked for', async () =
   expect(stdout).toContain('the segment is missing');
 });
 
-test('nothing is written over, and a damaged archive is told', async () => {
+test('nothing is overwritten, and a damaged archive is reported', async () => {
   const { dir, out } = await exported(2, 4);
   const again = await runHere(['archive', 'export', dir, ...span(2, 4), '--out', out]);
   rmSync(join(dir, 'tile/0/000'));

@@ -75,7 +75,7 @@ describe.each(Object.entries(kinds))('%s', (_, name) => {
   });
 });
 
-test('a file in the place of a directory is no object either', async () => {
+test('a file at the path of a directory is no object either', async () => {
   for (const name of ['tile', 'tile/0', 'tile/0/000.p', 'checkpoints', 'segments']) {
     const made = written();
     rmSync(join(made.dir, name), { recursive: true });
@@ -87,7 +87,7 @@ test('a file in the place of a directory is no object either', async () => {
   }
 });
 
-test('links that lead round in a circle, and names that no object has, are passed over', async () => {
+test('cyclic links, and names that no object has, are skipped', async () => {
   const made = written();
   for (const name of ['0', 'a', 'b', 'zzz']) symlinkSync('.', join(made.dir, 'checkpoints', name));
   writeFileSync(join(made.dir, 'checkpoints', 'a\n\u001b[2J'), 'x');
@@ -118,7 +118,7 @@ test('a log of more entries than there are atoms to write them is not walked thr
   }
 });
 
-test('what has no end is no manifest, and no bundle', async () => {
+test('endless content is no manifest, and no bundle', async () => {
   for (const [name, bytes] of [
     [kinds.manifest, Buffer.alloc(8_000_000, 'a')],
     [kinds.manifest, Buffer.alloc(8_000_000, '[')],
@@ -135,7 +135,7 @@ test('what has no end is no manifest, and no bundle', async () => {
   }
 });
 
-test('a segment with more behind it is told once, without reading on', async () => {
+test('a segment with extra bytes at its end is reported once, without reading on', async () => {
   const made = written();
   truncateSync(join(made.dir, kinds.segment), 64 * gib);
 
@@ -145,7 +145,7 @@ test('a segment with more behind it is told once, without reading on', async () 
   expect(breaks[0]?.what).toMatch(/longer than \d+ bytes/);
 });
 
-test('--since beside what is damaged: both are told, or the damage alone', async () => {
+test('--since beside damage: both are reported, or the damage alone', async () => {
   const made = written();
   const since = made.archive.notes[1] ?? Buffer.alloc(0);
   rmSync(join(made.dir, kinds.tile));

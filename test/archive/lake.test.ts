@@ -61,7 +61,7 @@ async function anArchive(): Promise<string> {
   return location;
 }
 
-test('each object is entered with the pages that it came from, behind them', async () => {
+test('each object is entered with its source pages, after them', async () => {
   const location = await anArchive();
   const { entries } = await readArchive(location);
   const pages = entries.flatMap((entry, index) => (entry.t === 'page' ? [index] : []));
@@ -114,7 +114,7 @@ describe('somebody lays hands on it', () => {
     expect(missed).toEqual([]);
   });
 
-  test('an object or a cut that is gone is told by its name, also all of them', async () => {
+  test('a missing object or cut is reported by name, also if all are missing', async () => {
     for (const gone of [...lake.map((name) => [name]), lake.slice(1, 3), lake]) {
       const location = copied();
       for (const name of gone) rmSync(join(location, name));
@@ -122,7 +122,7 @@ describe('somebody lays hands on it', () => {
     }
   });
 
-  test('two objects in each other’s place are both told', async () => {
+  test('two swapped objects are both reported', async () => {
     const location = copied();
     const [one = '', other = ''] = lake;
     renameSync(join(location, one), join(location, 'x'));
@@ -173,7 +173,7 @@ describe('somebody lays hands on it', () => {
   });
 });
 
-test('a lake that has an event too few, or one of another page, is told with its place', async () => {
+test('a lake that lacks an event, or has one of another page, is reported with its position', async () => {
   const location = join(tempDir(), 'archive');
   const writer = await aWriter({ store: openDirectory(location) });
   const pages = heldPages(4);
@@ -241,7 +241,7 @@ describe('a crash', () => {
   });
 });
 
-test('a cut whose pages are not signed yet waits for them, and holds nothing up', async () => {
+test('a cut whose pages are not signed yet waits for them, and delays nothing', async () => {
   const location = join(tempDir(), 'archive');
   const writer = await aWriter({ store: openDirectory(location) });
   const pages = heldPages(4);
@@ -350,7 +350,7 @@ describe('retention', () => {
     return { pages, cut: () => cut(location, eventsOf(pages), () => fetchedAt) };
   }
 
-  test('old cuts go with what they list, but for those that a hold keeps', async () => {
+  test('old cuts are deleted with their objects, except those that a hold keeps', async () => {
     const location = join(tempDir(), 'archive');
     const store = openDirectory(location);
     const state: State = { mark: null };
@@ -498,7 +498,7 @@ describe('a record that is erased', () => {
     },
   );
 
-  test('takes the objects with it that have no other, and those after it go on', async () => {
+  test('deletes the objects that no other cut lists, and later objects are kept', async () => {
     const location = join(tempDir(), 'archive');
     const store = openDirectory(location);
     const writer = await aWriter({ store });

@@ -154,7 +154,7 @@ describe('somebody lays hands on one', () => {
     }
   });
 
-  test('one that is gone is told by its name, unless its day is not asked for', async () => {
+  test('a missing one is reported by its name, unless its day is not requested', async () => {
     const { location, file } = await anArchive();
     rmSync(file);
 
@@ -181,7 +181,7 @@ describe('somebody lays hands on one', () => {
   });
 });
 
-test('names of streams lead nowhere else, and no two to one place', () => {
+test('names of streams lead nowhere else, and no two to one location', () => {
   const names = ['a/b', 'a//b', 'a%2Fb', '../../etc', 'a/../b', '.', 'x'.repeat(300), 'ü\ud800'];
   const paths = names.map((stream) => dayPath({ stream, day: first }));
 

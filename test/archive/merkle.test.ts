@@ -106,7 +106,7 @@ test('each size from 0 to 1,100 has the root that a naive tree has, grown or at 
   }
 });
 
-test('proofs are those of the RFC, and show what they are for', async () => {
+test('proofs are those of the RFC, and prove their claim', async () => {
   const sizes = fc.integer({ min: 1, max: 200 });
   const pair = sizes.chain((size) =>
     fc.tuple(fc.constant(size), fc.integer({ min: 0, max: size })),
@@ -177,7 +177,7 @@ function spoiled(proof: readonly Buffer[], bit: number): readonly (readonly Buff
   return [...(proof.length > 0 ? [flipped, proof.slice(0, -1)] : []), longer];
 }
 
-test('tiles give the hashes of every whole subtree that proofs ask for', async () => {
+test('tiles give the hashes of every whole subtree that proofs need', async () => {
   for (const size of [1, 255, 256, 257, 700, 66_000]) {
     const leaves = Array.from({ length: size }, (_, i) => sha256(Buffer.from(String(i))));
     const rows: Buffer[][] = [leaves];

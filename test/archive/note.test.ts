@@ -32,14 +32,14 @@ function aSigner(name = 'log.test') {
 }
 
 describe('the example of x/mod/sumdb/note', () => {
-  test('the key signs what others verify', async () => {
+  test('the key’s signature verifies elsewhere', async () => {
     const signer = parseSigningKey(skey);
 
     expect(signer.verifier.vkey).toBe(vkey);
     expect(await signNote(text, [signer])).toBe(`${text}\n${signature}`);
   });
 
-  test('the note opens, also beside a signature of a key that nobody asks for', () => {
+  test('the note opens, also beside a signature of an unknown key', () => {
     const opened = openNote(Buffer.from(`${text}\n${unknown}${signature}`), known);
 
     expect(opened.text).toBe(text);

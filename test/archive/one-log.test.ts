@@ -38,10 +38,10 @@ async function verified(pages: readonly NaivePage[]) {
   return await verifyArchive(new ArchiveReader(memoryStore(archive.files)), { trusted });
 }
 
-describe('a stream that was read to its end, and then from a place that no answer has led to', () => {
+describe('a stream that was read to its end, and then from a position that no response has led to', () => {
   const toEnd = [begins(asked(null, 'a')), asked('a', 'b'), asked('b', null)];
 
-  test('is a break with its place', async () => {
+  test('is a break with its position', async () => {
     const { breaks, gaps } = await verified([...toEnd, asked('x', 'y')]);
 
     expect(breaks).toMatchObject([{ index: 5, stream: 'audit', seq: 3 }]);
@@ -49,7 +49,7 @@ describe('a stream that was read to its end, and then from a place that no answe
     expect(gaps).toEqual([]);
   });
 
-  test('is an open gap in an archive whose streams do not say where they continue from', async () => {
+  test('is an open gap in an archive whose streams do not record where they continue from', async () => {
     const pages = [asked(null, 'a'), asked('a', null), asked('x', 'y')];
     const archive = naiveArchive([{ pages }]);
     const dir = tempDir();
@@ -92,7 +92,7 @@ describe('a stream that was read to its end, and then from a place that no answe
     expect(breaks).toMatchObject([{ seq: 5 }]);
   });
 
-  test('says nothing where the log begins within the list: it may be an earlier place', async () => {
+  test('reports nothing if the log starts within the list: the position may be an earlier one', async () => {
     const pages = [begins(asked('m', 'n')), asked('n', null), asked('k', 'l')];
 
     expect(await verified(pages)).toMatchObject({ breaks: [], gaps: [] });
@@ -341,7 +341,7 @@ describe('a process that does not see the archive which its state has written', 
     await expect(opening).rejects.toMatchObject({ code: 'sink_refused' });
   });
 
-  test('goes on where the whole archive was moved, with the place that it is run in', async () => {
+  test('resumes after the whole archive was moved, at its new location', async () => {
     const { state, first } = await left();
     const second = join(tempDir(), 'archive');
     renameSync(first, second);

@@ -37,7 +37,7 @@ test('Tessera and Go read the naive archive', { timeout: buildMs }, async (conte
   }
 });
 
-test('Tessera and Go read what the writer has written', { timeout: buildMs }, async (context) => {
+test('Tessera and Go read the writer’s output', { timeout: buildMs }, async (context) => {
   const { oracle, fsck } = await oraclesFor(context);
   const dir = tempDir();
   const { vkey } = aSigner().verifier;

@@ -87,7 +87,7 @@ test.for<readonly [string, (file: string) => void]>([
   expect((await verified(location, { witnesses: { keys, quorum: 1 } })).breaks).toEqual([]);
 });
 
-test('one of a kind that the sink does not ask for is not entered', async () => {
+test('one of a kind that the sink does not request is not entered', async () => {
   const tsa = await startTimeStampAuthority();
   const settings = { tsa: { url: tsa.url, ca_file: tsa.caFile, every: '0s' } };
   const { named, refused } = await twice(settings, (at) => {
@@ -122,7 +122,7 @@ async function answered(planted: string) {
   return { entered: anchors.take().length, kept, failures: anchors.failures };
 }
 
-test('what an anchor answers replaces a file that was put there before, unless that proves the same', async () => {
+test('an anchor’s response replaces a file that was planted before, unless that proves the same', async () => {
   expect(await answered('forged')).toEqual({ entered: 1, kept: 'true proof', failures: [] });
   expect(await answered('true, too')).toEqual({ entered: 0, kept: 'true, too', failures: [] });
 });

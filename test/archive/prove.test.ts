@@ -102,7 +102,7 @@ describe('a proof', () => {
     }
   });
 
-  test('of another record, with another key, or of another record’s place is false', async () => {
+  test('of another record, with another key, or of another record’s position is false', async () => {
     const { proof, record } = await proven(uids[5] ?? '');
     const other = await proven(uids[6] ?? '');
     const stranger = naiveArchive([{ pages: [] }]).vkeys[0] ?? '';
@@ -121,7 +121,7 @@ describe('a proof', () => {
     }
   });
 
-  test('with any bit of it or of the record changed is false', async () => {
+  test('with any bit of the proof or of the record changed is false', async () => {
     const { proof, record } = await proven(uids.at(-1) ?? '');
     const texts = { proof: readFileSync(proof), record: readFileSync(record) };
     const trusted = [parseVkey(key)];
@@ -147,7 +147,7 @@ describe('a proof', () => {
     expect(taken).toEqual([]);
   });
 
-  test('is not made of what is not there, nor of an archive that is damaged there', async () => {
+  test('is not created for a missing record, nor from an archive that is damaged there', async () => {
     const files = new Map(archive.files);
     const tile = Buffer.from(files.get('tile/0/000') ?? []);
     tile[32 * 4] = (tile[32 * 4] ?? 0) ^ 1;

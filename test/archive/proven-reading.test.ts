@@ -87,7 +87,7 @@ test.each(Object.entries(lakeAttacks))('search of a lake: %s', async (_, attack)
   }
 });
 
-test('what is whole is shown and sent, by the key of the config or by --key', async () => {
+test('whole content is shown and sent, by the key of the config or by --key', async () => {
   const place = await changedBy(() => undefined, withLake);
   const { file, sent } = aConfig(place);
 
@@ -131,7 +131,7 @@ test('a forged page is not shown without a key either', async () => {
   expect(stderr).toMatch(/entry \d+ is not that of the signed tree/);
 });
 
-test('a key of another name, and a log in the place of another shard, are refused', async () => {
+test('a key of another name, and a log at the location of another shard, are refused', async () => {
   const root = tempDir();
   for (const [shard, at] of [
     [0, 1],

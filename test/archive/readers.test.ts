@@ -215,7 +215,7 @@ describe.each([
 });
 
 describe('three shards, one of which', () => {
-  test('is damaged: what another has is proven, and what none has is not denied', async () => {
+  test('is damaged: uids in other parts are proven, and absent ones are not denied', async () => {
     const place = await inDirectory(3, false);
     const raw = await shown(place);
     const record =
@@ -287,7 +287,7 @@ describe('three shards, one of which', () => {
     expect(copied.stdout).toContain(`the log of ${join(location, '0')} is here a second time`);
   });
 
-  test('lies in the place of all: the others are verified all the same', async () => {
+  test('is at the common location: the others are verified all the same', async () => {
     const place = await inDirectory(2, false);
     const { location } = place;
     cpSync(join(location, '0'), location, { recursive: true });

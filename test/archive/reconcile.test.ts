@@ -217,7 +217,7 @@ describe('removed events', () => {
 });
 
 describe('the table', () => {
-  test('has what a Map would have, over several chunks and growths', () => {
+  test('has the entries of a Map, over several chunks and growths', () => {
     const table = new UidTable();
     const known = new Map<string, number>();
     for (let i = 0; i < 150_000; i += 1) {

@@ -41,7 +41,7 @@ const pruned = (object: string, year: number): Entry => ({
   ...{ first: `${year}-01-01T00:00:00.000Z`, last: `${year}-01-01T00:00:01.000Z` },
 });
 
-test('a hold is judged by when pages were read, not by what the entry that prunes them says', async () => {
+test('a hold is judged by the reading time of pages, not by the times in the entry that prunes them', async () => {
   const store = await anArchive();
   const object = await firstSegment(store);
   const since2000 = { ...hold, from: '2000-01-01T00:00:00.000Z', released_at: null };
@@ -73,7 +73,7 @@ test('a hold that a later entry narrows is judged by its first entry until it is
   ]);
 });
 
-test('a released hold keeps nothing, and what retention removed is counted by its cause', async () => {
+test('a released hold keeps nothing, and pages that retention removed are counted by cause', async () => {
   const store = await anArchive();
   const object = await firstSegment(store);
   await sign(store, [
@@ -90,7 +90,7 @@ test('a released hold keeps nothing, and what retention removed is counted by it
   expect((await verified(store, true)).breaks).toMatchObject([{ object }]);
 });
 
-test('an entry that erases from what is no such page, or prunes what no entry names, is a break', async () => {
+test('an entry that erases from a page that does not match, or prunes pages that no entry names, is a break', async () => {
   const store = await anArchive();
   const object = await firstSegment(store);
   const erased = (index: number, place: number): Entry => ({
@@ -157,7 +157,7 @@ test('objects that no entry names are listed by the command, and are no break', 
   expect([report.verdict, report.strays]).toEqual(['whole', strays.toSorted()]);
 });
 
-test('an entry with what this version adds is read by versions that do not know it', async () => {
+test('an entry with the additions of this version is read by versions that do not know them', async () => {
   const store = await anArchive();
   const reader = new ArchiveReader(store);
   const { size } = await newestCheckpoint(reader);

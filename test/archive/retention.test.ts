@@ -70,7 +70,7 @@ test('an archive lets bodies go that are older than they are kept, and verifies'
   expect(report.remarks).toContainEqual(expect.stringContaining('the bodies of 2 pages went'));
 });
 
-test('what an operator asks to go goes with the next checkpoint, and the wish with it', async () => {
+test('bodies that an operator requests to delete are deleted with the next checkpoint, and the request too', async () => {
   const { store, writer } = await anArchive();
   await store.put(prunePath, [encodeWish(Date.now() - 10 * dayMs, Date.now())]);
 
@@ -86,7 +86,7 @@ test.each([
   ['a time in which some were read', { to: timeText(Date.now() - 30 * dayMs) }, 3],
   ['a time in which none were read', { from: timeText(Date.now() + dayMs) }, 2],
   ['all, and is released', { released_at: timeText(Date.now()) }, 2],
-])('a hold of %s keeps what it is for', async (_, parts, left) => {
+])('a hold of %s keeps its pages', async (_, parts, left) => {
   const { store, writer } = await anArchive();
   await store.create(holdPath('case-1') ?? '', [encodeHold(aHold(parts))]);
   await store.put(prunePath, [encodeWish(Date.now() - 10 * dayMs, Date.now())]);
@@ -145,7 +145,7 @@ test('a segment that is gone without an entry is found, beside those that went b
   ]);
 });
 
-test('what a store does not let be deleted stays, is told of, and holds nothing up', async () => {
+test('objects that a store refuses to delete are kept and reported, and delay nothing', async () => {
   const { store, writer } = await anArchive();
   await writer.close();
   const denied = new ExportError('sink_refused', 'removing it: 403 AccessDenied', {
@@ -166,7 +166,7 @@ test('what a store does not let be deleted stays, is told of, and holds nothing 
   expect(entries.filter(({ t }) => t === 'pruned')).toEqual([]);
 });
 
-test('the commands set, list and release holds, let bodies go, and say what an archive holds', async () => {
+test('the commands set, list and release holds, delete bodies, and show the content of an archive', async () => {
   const { location, store, writer } = await anArchive();
   const run = (...args: readonly string[]) => runHere(['archive', ...args]);
   const before = timeText(Date.now() - 10 * dayMs);

@@ -60,7 +60,7 @@ describe.each([
   });
 });
 
-test('the earlier archive in its place: the writer refuses, and a kept checkpoint shows it', async () => {
+test('the earlier archive restored: the writer refuses, and a kept checkpoint shows it', async () => {
   const at = join(tempDir(), 'archive');
   cpSync(before, at, { recursive: true });
   const mark = JSON.parse(JSON.stringify(state.mark).replaceAll(place, at));

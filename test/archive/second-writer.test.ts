@@ -44,7 +44,7 @@ describe.each(places)('a second writer to %s', (_, aStore) => {
     });
   });
 
-  test('of another state may go on where the first has ended', async () => {
+  test('of another state may resume after the first has ended', async () => {
     const store = await aStore();
     const first = await aWriter({ store });
     await archived(first, heldPages(1));
@@ -121,7 +121,7 @@ describe.each(places)('a second writer to %s', (_, aStore) => {
     expect((await readArchive(store)).uids).toEqual(uidsOfPages(heldPages(4)));
   });
 
-  test('that claims it in the same words at the same moment is told apart', async () => {
+  test('that writes an identical claim at the same moment is recognised', async () => {
     const store = await aStore();
     const clock = { ...systemClock(), now: () => Date.UTC(2026, 10, 22) };
     const claimant = { store, clock, spool: 'spool-1', epoch: 1, staleMs: 30_000 };

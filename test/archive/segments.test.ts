@@ -114,7 +114,7 @@ describe('segments', () => {
 });
 
 describe('entries', () => {
-  test('one is read as it was written, with what was known of its page', async () => {
+  test('one is read as it was written, with the facts about its page', async () => {
     const [entry] = await anEntry({ body: Buffer.from(body), uids, kept: null }, 0);
 
     expect(parseEntry(encodeEntry(entry))).toEqual(entry);

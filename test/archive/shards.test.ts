@@ -61,7 +61,7 @@ test('one witness cosigns the archives of all shards, and the one key proves the
   expect(Math.min(...counts)).toBeGreaterThan(0);
 });
 
-test('an archive in the place of another shard’s is told, and one that was begun under the key’s name goes on', async () => {
+test('an archive at another shard’s location is reported, and one that started under the key’s name resumes', async () => {
   const location = join(tempDir(), 'archive');
   await written(location);
   const [first, second] = [join(location, '0'), join(location, '1')];
@@ -107,7 +107,7 @@ test('a copy of a log under its number with a zero before it is the one that is 
   expect(stdout).toContain(`the log of ${location}/1 is here a second time`);
 });
 
-test('what one shard’s log signs is none of another’s: a checkpoint that is put in its place breaks it', async () => {
+test('one shard’s signatures are not valid for another log: a planted checkpoint breaks it', async () => {
   const location = join(tempDir(), 'archive');
   await written(location);
   copyFileSync(join(location, '0', 'checkpoint'), join(location, '1', 'checkpoint'));

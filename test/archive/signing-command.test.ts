@@ -98,7 +98,7 @@ test.each([
     /not one of the public key hsm/,
   ],
 ])(
-  'a command that %s signs nothing, and what waits goes once it is mended',
+  'a command that %s signs nothing, and waiting pages are signed once it is repaired',
   {
     timeout: patienceMs,
   },

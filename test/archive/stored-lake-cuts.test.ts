@@ -157,7 +157,7 @@ test('a list of uids that another key has signed keeps no event out after a lost
   expect(await rowsIn(location)).toEqual(uidsOfPages(heldPages(3)).toSorted());
 });
 
-test('a cut that somebody has put in the place of the next one is replaced', async () => {
+test('a planted cut at the location of the next one is replaced', async () => {
   const { location, writer, cut } = await anArchive({ isEntered: false });
   const next = cut.replace(/\d{2}\.cut$/, '06.cut');
   mkdirSync(dirname(next), { recursive: true });

@@ -97,7 +97,7 @@ function ownersOf(archive: NaiveArchive, name: string, at: number): readonly (nu
   }
 }
 
-test('what nobody has touched is whole', async () => {
+test('an untouched archive is whole', async () => {
   expect(await verified(small)).toMatchObject({ breaks: [], breaksOmitted: 0, size: 12 });
   expect(await verified(large)).toMatchObject({ breaks: [], breaksOmitted: 0 });
 });
@@ -121,7 +121,7 @@ describe('one flipped bit', () => {
     expect(missed).toEqual([]);
   });
 
-  test('of a large archive, and nothing else is told as broken', async () => {
+  test('of a large archive, and nothing else is reported as broken', async () => {
     const places = fc
       .constantFrom(...[...large.files.keys()].filter((name) => /^(tile|segments)/.test(name)))
       .chain((name) =>
@@ -172,7 +172,7 @@ describe('files that are gone', () => {
     expect(report.remarks.join()).toContain('no copy in checkpoints/');
   });
 
-  test('of any two, both are missed but what only a lost bundle names', async () => {
+  test('of any two, both are reported missing, except objects that only a lost bundle names', async () => {
     const evidence = names.filter((name) => name !== newestCopy && name !== 'checkpoint');
     for (const [i, one] of evidence.entries()) {
       for (const other of evidence.slice(i + 1)) {
@@ -201,7 +201,7 @@ describe('files that are gone', () => {
     );
   });
 
-  test('a bundle: every entry of it is told by its stream where others follow', async () => {
+  test('a bundle: every entry in the bundle is reported by its stream if others follow', async () => {
     const breaks = await breaksOf(large, without(large, ['tile/entries/000']));
     const lost = breaks.filter(({ stream }) => stream !== null);
 
@@ -212,7 +212,7 @@ describe('files that are gone', () => {
   });
 });
 
-describe('files in the place of others', () => {
+describe('swapped files', () => {
   test('two segments', async () => {
     const [one = '', other = ''] = [...small.files.keys()].filter((name) => /^seg/.test(name));
     const files = new Map(small.files);

@@ -39,7 +39,7 @@ describe('names', () => {
   });
 });
 
-describe('what a tree has that an older one had not', () => {
+describe('the nodes that a tree has and an older one had not', () => {
   test.each([
     ['entries', 0, 0, []],
     ['entries', 0, 5, ['tile/entries/000.p/5']],

@@ -64,7 +64,7 @@ describe('a stamp of openssl', () => {
       { extensions: ['basicConstraints=CA:FALSE'] },
       /not one for time stamps/,
     ],
-  ] as const)('that was signed anew with %s is judged by that', async (_, wishes, text) => {
+  ] as const)('that was signed again with %s is judged by that', async (_, wishes, text) => {
     const other = await startTimeStampAuthority(wishes);
     const stamp = await other.sign(await (await startTimeStampAuthority()).stamp(data));
     const check = () => checkStamp(stamp, data, { authorities: authoritiesOf(other) });
@@ -94,7 +94,7 @@ describe('a stamp of openssl', () => {
     expect(refused).toBeGreaterThan(stamp.length * 2);
   });
 
-  test('is asked for as openssl asks', async () => {
+  test('is requested as openssl does', async () => {
     const file = join(tempDir(), 'query');
     writeFileSync(file, stampQuery(data, Buffer.alloc(16, 0xff)));
 
@@ -126,7 +126,7 @@ async function stamped(tsa: TimeStampAuthority): Promise<string> {
 }
 
 describe('an archive', () => {
-  test('keeps stamps that openssl verifies, and says what they prove', async () => {
+  test('keeps stamps that openssl verifies, and reports the times that they prove', async () => {
     const tsa = await startTimeStampAuthority();
     const location = await stamped(tsa);
     const files = anchorsIn(location, 'tsr');
@@ -144,7 +144,7 @@ describe('an archive', () => {
     expect(without.remarks.join()).toContain('3 time stamps were kept, and not judged');
   });
 
-  test('goes on while the authority fails, tells of it, and has the next one stamped', async () => {
+  test('continues while the authority fails, reports the failure, and has the next one stamped', async () => {
     const tsa = await startTimeStampAuthority();
     const location = join(tempDir(), 'archive');
     const { sink, batch, tools } = await openSink(archiveSink, settingsOf(location, tsa));

@@ -86,7 +86,7 @@ describe('a forged body', () => {
     expect(breaks[0]).toMatchObject({ object: segment, stream: 'audit', seq: 0 });
   });
 
-  test('behind a segment whose own bodies are whole has nothing erased from it', async () => {
+  test('after a segment whose own bodies are whole has nothing erased from it', async () => {
     const { store, writer } = await anArchive();
     const segment = (await loggedIn(store)).find(({ entry }) => entry.t === 'segment');
     const name = segment?.entry.t === 'segment' ? segment.entry.object : '';
@@ -102,7 +102,7 @@ describe('a forged body', () => {
   });
 });
 
-test('a request that names other places and times erases what is proven to have the record', async () => {
+test('a request that names other positions and times erases the pages proven to have the record', async () => {
   const { store, writer } = await anArchive();
   const request = {
     ...{ uid, sha256: '0'.repeat(64), reason: 'a case', asked_at: timeText(Date.now()) },

@@ -54,7 +54,7 @@ describe('a whole archive', () => {
     expect(putBack.breaks.map(({ what }) => what).join()).toContain(`one of ${size} entries`);
   });
 
-  test('is read beside a writer: wider tiles, and entries that nobody has signed yet', async () => {
+  test('is read beside a writer: wider tiles, and entries that are not signed yet', async () => {
     const older = naiveArchive(commits(3));
     const checkpoint = older.files.get('checkpoint') ?? Buffer.alloc(0);
     const files = new Map(older.files);
@@ -158,7 +158,7 @@ describe('--since', () => {
     expect(report.breaks.map(({ what }) => what).join()).toContain('its end is missing');
   });
 
-  test('finds a log that was written anew with the same key', async () => {
+  test('finds a log that was rewritten with the same key', async () => {
     const { notes } = archive;
     const text = notes[1]?.toString('utf8') ?? '';
     const root = text.split('\n')[2] ?? '';
@@ -188,7 +188,7 @@ describe('gaps', () => {
     ['source.silent', [reported('source.silent'), reported('source.heard')], false],
     ['source.scope_lost', [reported('source.scope_lost')], true],
     ['source.scope_lost', [reported('source.scope_lost'), answer], false],
-  ])('%s is told, open or ended', async (condition, pages, isOpen) => {
+  ])('%s is reported, open or ended', async (condition, pages, isOpen) => {
     const { gaps, breaks } = await verified(naiveArchive([{ pages }]));
 
     expect(breaks).toEqual([]);
@@ -218,11 +218,11 @@ describe('cursors', () => {
     ['from the start', [asked(null, 'a'), asked('a', 'b'), asked(null, 'a')]],
     ['from elsewhere after a reset', [asked(null, 'a'), reset, asked('f', 'e')]],
     ['by what says nothing of the next', [asked('1', undefined), asked('2', undefined)]],
-  ])('read %s tell of no gap', async (_, pages) => {
+  ])('read %s report no gap', async (_, pages) => {
     expect(await verified(naiveArchive([{ pages }]))).toMatchObject({ breaks: [], gaps: [] });
   });
 
-  test('that no answer has led to tell of one', async () => {
+  test('that no response has led to report one', async () => {
     const pages = [asked(null, 'a'), asked('a', 'b'), asked('c', 'd'), asked('d', null)];
 
     const { gaps } = await verified(naiveArchive([{ pages }]));
@@ -239,7 +239,7 @@ describe('sluice archive verify', () => {
     return { dir, key: ['--key', archive.vkeys[0] ?? ''] };
   };
 
-  test('a whole archive is 0, and its report says what was proven', async () => {
+  test('a whole archive is 0, and its report names the proven facts', async () => {
     const { dir, key } = inDirectory(naiveArchive(commits(3)));
 
     const { stdout, exitCode } = await runHere(['archive', 'verify', dir, ...key]);
@@ -250,7 +250,7 @@ describe('sluice archive verify', () => {
     expect(stdout).toMatch(/logs\/0 +1 +0 /);
   });
 
-  test('a broken one is 1, and every break has its place', async () => {
+  test('a broken one is 1, and every break has its position', async () => {
     const archive = naiveArchive(commits(3));
     const { dir, key } = inDirectory(archive);
     const segment = [...archive.files.keys()].find((name) => /^segments/.test(name)) ?? '';
@@ -267,7 +267,7 @@ describe('sluice archive verify', () => {
     });
   });
 
-  test('what is the same of many pages is told as one, and in JSON of each', async () => {
+  test('a break common to many pages is reported once, and in JSON for each', async () => {
     const archive = naiveArchive(commits(30));
     const { dir, key } = inDirectory(archive);
     const segment = [...archive.files.keys()].find((name) => /^segments/.test(name)) ?? '';
@@ -283,7 +283,7 @@ describe('sluice archive verify', () => {
     expect(JSON.parse(json.stdout).breaks).toHaveLength(30);
   });
 
-  test('what is no archive is 2, and a key that is none is wrong use', async () => {
+  test('a location without an archive is 2, and an invalid key is a usage error', async () => {
     const dir = tempDir();
     const { key } = inDirectory(naiveArchive(commits(1)));
 
@@ -312,7 +312,7 @@ describe('sluice archive verify', () => {
     expect(text).not.toContain('<script');
   });
 
-  test('of very many gaps 200 are told, open ones first, and all in JSON', async () => {
+  test('of very many gaps 200 are shown, open ones first, and all in JSON', async () => {
     const ended = Array.from({ length: 300 }, () => [
       reported('source.silent'),
       reported('source.heard'),
@@ -333,7 +333,7 @@ describe('sluice archive verify', () => {
     }
   });
 
-  test('takes a checkpoint as a note, or within the event that told another sink of it', async () => {
+  test('accepts a checkpoint as a note, or within the event that another sink received', async () => {
     const archive = naiveArchive(commits(2, 3));
     const { dir, key } = inDirectory(archive);
     const note = archive.notes[0]?.toString('utf8') ?? '';

@@ -85,7 +85,7 @@ test('a real witness cosigns every checkpoint, and that is judged offline', asyn
   expect(unjudged.remarks.join()).toContain('3 checkpoints with cosignatures were kept');
 });
 
-test('a writer that starts anew goes on from what its witness has seen', async (context) => {
+test('a writer that restarts from nothing resumes from the size that its witness has seen', async (context) => {
   const witnesses = [await startWitness(context, { log })];
   const location = await cosigned(witnesses);
   const { sink, batch, tools } = await openSink(archiveSink, settingsOf(location, witnesses));
@@ -97,7 +97,7 @@ test('a writer that starts anew goes on from what its witness has seen', async (
   expect(await verified(location, judgedBy(witnesses))).toMatchObject({ breaks: [] });
 });
 
-test('a witness that has seen more than the archive has tells that it was put back', async (context) => {
+test('a witness that has seen more than the archive has reports that it was put back', async (context) => {
   const witnesses = [await startWitness(context, { log })];
   await cosigned(witnesses);
   const older = join(tempDir(), 'archive');
@@ -190,7 +190,7 @@ const hostile: readonly (readonly [string, (line: string) => HttpAnswer, RegExp]
 ];
 
 test.each(hostile)(
-  'a witness that answers %s is told of, and takes nothing from another',
+  'a witness that answers %s is reported, and does not affect another',
   async (...given) => {
     const [, answer, text] = given;
     const context = given.at(-1) as unknown as TestContext;

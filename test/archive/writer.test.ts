@@ -25,7 +25,7 @@ import {
 } from './a-writer.ts';
 
 describe('an archive', () => {
-  test('holds what was added, over several checkpoints and processes', async () => {
+  test('has all added pages, over several checkpoints and processes', async () => {
     const dir = tempDir();
     const state: State = { mark: null };
     const pages = heldPages(700);
@@ -84,7 +84,7 @@ describe('an archive', () => {
     expect(await readArchive(dir)).toEqual(before);
   });
 
-  test('resolves what was added only with a checkpoint that covers it', async () => {
+  test('resolves an addition only with a checkpoint that covers it', async () => {
     const dir = tempDir();
     const writer = await aWriter({ store: openDirectory(dir), checkpointEveryMs: 50 });
 
@@ -184,7 +184,7 @@ describe('killed at a change of the store', () => {
 });
 
 describe('a failure', () => {
-  test('reaches whoever waits, and nothing is taken any more', async () => {
+  test('reaches every waiting caller, and nothing more is accepted', async () => {
     const store = openDirectory(tempDir());
     const full = new ExportError('disk_full', 'writing: no space', { next: 'Free some.' });
     const writer = await aWriter({
@@ -273,7 +273,7 @@ describe('an archive is refused before anything is written', () => {
     );
   });
 
-  test('where another archive has come in the place of the one that this state has written', async () => {
+  test('if another archive has replaced the one that this state has written', async () => {
     const { dir, state } = await anArchive();
     const other = await anArchive();
     await rm(dir, { recursive: true });
@@ -326,14 +326,14 @@ describe('an archive is refused before anything is written', () => {
     await openingIsRefused({ dir }, /were signed/, { next: 'Copy checkpoints/' });
   });
 
-  test('where all of it is gone that this state has written', async () => {
+  test('if everything that this state has written is gone', async () => {
     const { dir, state } = await anArchive();
     rmSync(dir, { recursive: true });
 
     await openingIsRefused({ dir, state }, /it is gone/);
   });
 
-  test('where an older copy of it was put back', async () => {
+  test('if an older copy was restored', async () => {
     const { dir, state } = await anArchive();
     const copy = tempDir();
     await cp(dir, copy, { recursive: true });
@@ -346,7 +346,7 @@ describe('an archive is refused before anything is written', () => {
     await openingIsRefused({ dir, state }, /is missing|older copy/);
   });
 
-  test('where another state has gone on from an older copy of it, and has signed more', async () => {
+  test('if another state has resumed from an older copy, and has signed more', async () => {
     const { dir, state } = await anArchive();
     const copy = tempDir();
     await cp(dir, copy, { recursive: true });

@@ -109,7 +109,7 @@ async function reported(resource: 'objects' | 'policies', baseline: 'summary' | 
   return lines;
 }
 
-test('the uid and the record of each change stay what they are', async () => {
+test('the uid and the record of each change do not vary', async () => {
   const lines = [
     ...(await reported('objects', 'summary')),
     ...(await reported('policies', 'summary')),

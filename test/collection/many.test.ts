@@ -109,7 +109,7 @@ async function reading(
 }
 
 describe('in memory', () => {
-  test('a reading without changes asks the database for no entity, and one with some for those', async () => {
+  test('a reading without changes queries the database for no entity, and one with some for those', async () => {
     const world: World = { listed: things(500), page: 100 };
     const { collection, rows } = await reading(world);
     await collection.poll();
@@ -127,7 +127,7 @@ describe('in memory', () => {
     expect(brief(await collection.changes())).toEqual(['updated t00007', 'updated t00107']);
   });
 
-  test('a commit that fails leaves nothing behind that was not told', async () => {
+  test('a commit that fails leaves nothing that was not reported', async () => {
     const world: World = { listed: things(3) };
     const { collection } = await reading(world);
     await collection.poll();
@@ -145,7 +145,7 @@ describe('in memory', () => {
     expect(brief(await collection.changes())).toEqual(['created new']);
   });
 
-  test('a baseline larger than what is held on the way is one all the same', async () => {
+  test('a baseline larger than the memory for one part is one all the same', async () => {
     const filler = 'x'.repeat(4_000);
     const listed = new Map([...things(1_000).keys()].map((id) => thing(id, filler)));
     const { collection } = await reading({ listed, page: 100 }, { baseline: 'full' });
@@ -159,7 +159,7 @@ describe('in memory', () => {
     expect(await collection.changes()).toEqual([]);
   });
 
-  test('what is told, put together, is what is there, whatever happens between', async () => {
+  test('the reported changes, put together, equal the content of the list, whatever happens between', async () => {
     const worlds = fc.array(
       fc.record({
         things: fc.dictionary(
@@ -201,7 +201,7 @@ describe('in memory', () => {
 });
 
 describe('by their ids', () => {
-  test('few are all asked with each reading', async () => {
+  test('few are all requested with each reading', async () => {
     const { asks } = await reading({ listed: things(300) }, { detailed: true });
 
     expect((await asks()).ids).toHaveLength(300);
@@ -233,7 +233,7 @@ describe('by their ids', () => {
     expect(await collection.changes()).toEqual([]);
   });
 
-  test('a change that only its own answer shows is told when its turn comes', async () => {
+  test('a change that only its own response shows is reported when its turn comes', async () => {
     const world: World = { listed: things(1_200) };
     const { clock, asks, collection } = await reading(world, {
       detailed: true,
@@ -254,7 +254,7 @@ describe('by their ids', () => {
     expect(reported).toEqual(['updated t00500']);
   });
 
-  test('no reading asks for more than its bound, and what is left is asked at once', async () => {
+  test('no reading requests more than its bound, and the rest is requested at once', async () => {
     const world: World = { listed: things(7_000) };
     const { asks, collection } = await reading(world, { detailed: true });
 
@@ -270,7 +270,7 @@ describe('by their ids', () => {
     expect(await collection.changes()).toMatchObject([{ change: 'baseline', count: 7_000 }]);
   });
 
-  test('one of many that is gone from the list is asked by its id, and those that were not asked stay', async () => {
+  test('one of many that is gone from the list is requested by its id, and those not requested stay', async () => {
     const world: World = { listed: things(1_200) };
     const { asks, collection } = await reading(world, { detailed: true });
     await asks();
@@ -284,7 +284,7 @@ describe('by their ids', () => {
     expect(brief(await collection.changes())).toEqual(['deleted t00042']);
   });
 
-  test('one whose 403 asks to wait is denied only after the usual wait', async () => {
+  test('one whose 403 has a wait is denied only after the usual wait', async () => {
     const world: World = { listed: things(5) };
     const { clock, asks, collection } = await reading(world, { detailed: true });
     await asks();
@@ -305,7 +305,7 @@ describe('by their ids', () => {
     expect(await collection.changes()).toEqual([]);
   });
 
-  test('one that is denied is told once and asked seldom, and the others go on', async () => {
+  test('one that is denied is reported once and requested seldom, and the others continue', async () => {
     const world: World = { listed: things(5) };
     const { clock, asks, collection } = await reading(world, { detailed: true });
     await asks();
@@ -335,7 +335,7 @@ describe('by their ids', () => {
     expect(await collection.changes()).toEqual([]);
   });
 
-  test('one that is denied and listed again begins to be missing anew', async () => {
+  test('one that is denied and listed again starts its count of absences again', async () => {
     const world: World = { listed: things(5) };
     const removalsAfter = 2;
     const { asks, collection } = await reading(world, { detailed: true, removalsAfter });
@@ -382,7 +382,7 @@ describe('by their ids', () => {
     expect(new Set(await collection.conditions())).toEqual(new Set(['schema_drift']));
   });
 
-  test('a new one that is denied is told as the list shows it', async () => {
+  test('a new one that is denied is reported as the list shows it', async () => {
     const world: World = { listed: things(3) };
     const { asks, collection } = await reading(world, { detailed: true });
     await asks();
@@ -421,7 +421,7 @@ describe('by their ids', () => {
   });
 
   test.each([403, 404])(
-    'where all stay %i, they are told as the list shows them',
+    'if all stay %i, they are reported as the list shows them',
     async (status) => {
       const world: World = { listed: things(3), detail: () => failed(status) };
       const { clock, asks, collection } = await reading(world, {
@@ -445,7 +445,7 @@ describe('by their ids', () => {
 });
 
 describe('lists', () => {
-  test('a field that is renamed on everything is told once as drift, and what changed besides as a change', async () => {
+  test('a field that is renamed on everything is reported once as drift, and any other change as a change', async () => {
     const world: World = { listed: things(20) };
     const { collection } = await reading(world);
     await collection.poll();
@@ -478,7 +478,7 @@ describe('lists', () => {
     expect(await collection.conditions()).toEqual(['schema_drift', 'removals_held']);
   });
 
-  test('one without an end is told once, and removes nothing', async () => {
+  test('one without an end is reported once, and removes nothing', async () => {
     const world: World = { listed: things(3) };
     const { collection } = await reading(world, { removalsAfter: 1 });
     await collection.poll();
@@ -493,7 +493,7 @@ describe('lists', () => {
     expect(await collection.conditions()).toEqual(['source.paging_suspected']);
   });
 
-  test('thousands that go at once are each told once, at the reading that is believed', async () => {
+  test('thousands that disappear at once are each reported once, at the reading that is believed', async () => {
     const world: World = { listed: things(3_000) };
     const { collection } = await reading(world);
     await collection.poll();
@@ -511,7 +511,7 @@ describe('lists', () => {
     expect(await collection.conditions()).toEqual(['removals_held']);
   });
 
-  test('with removals false, what is gone is forgotten and not told', async () => {
+  test('with removals false, missing entities are forgotten and not reported', async () => {
     const world: World = { listed: things(4) };
     const { collection } = await reading(world, { removals: false });
     await collection.poll();
@@ -563,7 +563,7 @@ describe('state of 0.1', () => {
     };
   }
 
-  test('goes on: what waited is told, and nothing twice', async () => {
+  test('resumes: waiting changes are reported, and nothing twice', async () => {
     const { served, clock, collection } = await goneOn('objects');
 
     await collection.poll();
@@ -587,7 +587,7 @@ describe('state of 0.1', () => {
     ]);
   });
 
-  test('goes on with policies and their rules', async () => {
+  test('resumes with policies and their rules', async () => {
     const { served, clock, collection } = await goneOn('policies');
 
     await collection.poll();

@@ -84,7 +84,7 @@ async function aKnown(world: World, kind: 'list' | 'detail' | 'single' = 'list')
 }
 
 test.for([report, { partial: true }, { timed_out: true }, { success: false }])(
-  'a part of a list is no deletion, and what it shows is compared: %o',
+  'a part of a list is no deletion, and its entries are compared: %o',
   async (said) => {
     const world: World = { list: { data: hosts } };
     const { changes } = await aKnown(world);

@@ -43,7 +43,7 @@ describe('against the sandbox', () => {
     expect(second).toEqual({ outcome: 'done', fresh: 0, more: false });
   });
 
-  test('2.3.7: with baseline full, each entity is told as it is', async () => {
+  test('2.3.7: with baseline full, each entity is reported as it is', async () => {
     const { sandbox, clock } = await standingSandbox();
     const stream = firewallStream(sandbox, 'policies');
     const collection = await aCollection(clock, stream, {
@@ -63,7 +63,7 @@ describe('against the sandbox', () => {
     );
   });
 
-  test('objects added, changed and removed are told once each, with before and after', async () => {
+  test('objects added, changed and removed are reported once each, with before and after', async () => {
     const { sandbox, clock, collection } = await objects();
     await collection.poll();
     await collection.changes();
@@ -153,22 +153,25 @@ describe('against the sandbox', () => {
     { kind: 'short' },
     { kind: 'wrong_total', total: 0 },
     { kind: 'wrong_shape', shape: 'data_null' },
-  ] as const)('2.3.1: what a reading with %j does not show is not gone', async (fault) => {
-    const { sandbox, clock, collection } = await objects();
-    await collection.poll();
-    await collection.changes();
-    sandbox.control.setFaults({ rules: [{ path: OBJECTS, fault }] });
-
-    for (let readings = 0; readings < 6; readings += 1) {
+  ] as const)(
+    '2.3.1: entities that a reading with %j does not show are not deleted',
+    async (fault) => {
+      const { sandbox, clock, collection } = await objects();
       await collection.poll();
-      await clock.advance(hourMs);
-    }
+      await collection.changes();
+      sandbox.control.setFaults({ rules: [{ path: OBJECTS, fault }] });
 
-    expect(await collection.changes()).toEqual([]);
-  });
+      for (let readings = 0; readings < 6; readings += 1) {
+        await collection.poll();
+        await clock.advance(hourMs);
+      }
+
+      expect(await collection.changes()).toEqual([]);
+    },
+  );
 
   test.for([403, 404] as const)(
-    'A47 2.3.4: %i on the company is told once and deletes nothing',
+    'A47 2.3.4: %i on the company is reported once and deletes nothing',
     async (status) => {
       const { sandbox, clock, collection } = await objects();
       await collection.poll();
@@ -188,7 +191,7 @@ describe('against the sandbox', () => {
     },
   );
 
-  test('A41: a policy that is listed and cannot be read is unknown, and others are told', async () => {
+  test('A41: a policy that is listed and cannot be read is unknown, and others are reported', async () => {
     const { sandbox, clock } = await standingSandbox();
     const collection = await aCollection(clock, firewallStream(sandbox, 'policies'));
     await collection.poll();
@@ -207,7 +210,7 @@ describe('against the sandbox', () => {
     expect(results).toEqual(['retry', 'retry', 'done', 'done']);
   });
 
-  test('A47 2.3.6: a field that appears on everything is told once as drift, and a change in it as a change', async () => {
+  test('A47 2.3.6: a field that appears on everything is reported once as drift, and a change in it as a change', async () => {
     const { sandbox, collection } = await objects();
     await collection.poll();
     await collection.changes();
@@ -223,7 +226,7 @@ describe('against the sandbox', () => {
     expect(await collection.conditions()).toEqual(['schema_drift']);
   });
 
-  test('A39 2.3.5: a change is read a second time before it is told', async () => {
+  test('A39 2.3.5: a change is read a second time before it is reported', async () => {
     const { sandbox, clock } = await standingSandbox();
     const reading = { ...quickly, confirmAfterMs: 30_000 };
     const collection = await aCollection(clock, firewallStream(sandbox, 'objects'), { reading });
@@ -298,7 +301,7 @@ describe('readings', () => {
     return { clock, world, collection };
   }
 
-  test('2.3.2: an absence is told after removals_after complete readings and settle', async () => {
+  test('2.3.2: an absence is reported after removals_after complete readings and settle', async () => {
     const { clock, world, collection } = await reader({ ...quickly, settleMs: 10 * minuteMs });
     world.now = whole(object('a'), object('b'), object('c'));
 
@@ -312,7 +315,7 @@ describe('readings', () => {
     expect(after).toEqual([[], [], [], ['deleted object d']]);
   });
 
-  test('2.3.2: incomplete readings in between neither count nor begin anew', async () => {
+  test('2.3.2: incomplete readings in between neither count nor reset the count', async () => {
     const { world, collection } = await reader();
     const three = [object('a'), object('b'), object('c')];
     world.now = whole(...three);
@@ -327,7 +330,7 @@ describe('readings', () => {
     expect(reported(await collection.changes())).toEqual(['deleted object d']);
   });
 
-  test('2.3.2: one that comes back was never gone, and counts anew', async () => {
+  test('2.3.2: one that comes back was never gone, and resets its count', async () => {
     const { world, collection } = await reader();
     const all = world.now;
     const less = whole(object('a'), object('b'), object('c'));
@@ -341,7 +344,7 @@ describe('readings', () => {
   });
 
   test.for(['there', 'unknown'] as const)(
-    'A39 2.3.2: one that upstream’s by-id read calls %s is not told as deleted',
+    'A39 2.3.2: one that upstream’s by-id read calls %s is not reported as deleted',
     async (answer) => {
       const { world, collection } = await reader();
       world.there = answer;
@@ -357,7 +360,7 @@ describe('readings', () => {
     { name: 'everything', now: whole() },
     { name: 'more than the brake’s share and count', now: whole(object('a')) },
   ])(
-    'A44 2.3.3: $name missing is held until three complete readings, and told as held once',
+    'A44 2.3.3: $name missing is held until three complete readings, and reported as held once',
     async ({ now }) => {
       const { world, collection } = await reader({ ...quickly, brake: { share: 0.3, count: 2 } });
       world.now = now;
@@ -377,7 +380,7 @@ describe('readings', () => {
     },
   );
 
-  test('2.3.5: a change that is gone at the second look is not told', async () => {
+  test('2.3.5: a change that is gone at the second look is not reported', async () => {
     const { clock, world, collection } = await reader({ ...quickly, confirmAfterMs: 30_000 });
     const before = world.now;
     world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
@@ -441,7 +444,7 @@ describe('readings', () => {
     expect(changes).toEqual([[], [], ['updated object a']]);
   });
 
-  test('2.3.5: after a restart the reading that comes next confirms what is due', async () => {
+  test('2.3.5: after a restart the next reading confirms due changes', async () => {
     const { clock, world, collection } = await reader({ ...quickly, confirmAfterMs: 30_000 });
     world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
     await collection.poll();
@@ -468,7 +471,7 @@ describe('readings', () => {
     expect(reported(await collection.changes())).toEqual(['deleted object d']);
   });
 
-  test('A39 2.3.5: going back within settle is a flap, and is told if it stays', async () => {
+  test('A39 2.3.5: going back within settle is a flap, and is reported if it stays', async () => {
     const { clock, world, collection } = await reader({ ...quickly, settleMs: 10 * minuteMs });
     const before = world.now;
     world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
@@ -510,7 +513,7 @@ describe('readings', () => {
     expect(await collection.changes()).toEqual([]);
   });
 
-  test('digits beyond 2^53 are compared, and told as they are', async () => {
+  test('digits beyond 2^53 are compared, and reported unchanged', async () => {
     const { world, collection } = await reader();
     const big = (digits: string) => ['a', `{"id":"a","content":${digits}}`] as const;
     const others = [object('b'), object('c'), object('d')];
@@ -541,7 +544,7 @@ describe('readings', () => {
     expect(await collection.changes()).toMatchObject([{ change: 'baseline', count: 2 }]);
   });
 
-  test('2.3.7: after a reset the epoch is new and the baseline is told again', async () => {
+  test('2.3.7: after a reset the epoch is new and the baseline is reported again', async () => {
     const { clock, world, collection } = await reader();
     await collection.spool.append({ stream: collection.stream.name, pages: [], checkpoint: null });
     const anew = await aCollection(clock, madeUp(world), { spool: collection.spool });

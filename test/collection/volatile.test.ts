@@ -94,7 +94,7 @@ describe('R3.1: a value is confirmed by itself', () => {
     expect(volatile()).toHaveLength(1);
   });
 
-  test('what is not confirmed yet keeps the reported value in the event', async () => {
+  test('an unconfirmed change keeps the reported value in the event', async () => {
     const { read, records } = await watched({
       at: (n) => [{ id: 'e-0', a: n >= 1 ? 'new' : 'old', b: n >= 2 ? 'new' : 'old' }],
     });
@@ -145,7 +145,7 @@ describe('R3.1: a value is confirmed by itself', () => {
   });
 });
 
-describe('R3.2, R3.3: what is learned', () => {
+describe('R3.2, R3.3: the learned fields', () => {
   test.for<readonly [string, number, (n: number, i: number) => object, string]>([
     ['a counter on three', 3, (n, i) => ({ v: n * (i + 1) }), 'v'],
     ['a counter on the only one', 1, (n) => ({ v: n }), 'v'],
@@ -207,7 +207,7 @@ describe('R3.2, R3.3: what is learned', () => {
     expect((await read(12)).flat()).toEqual([]);
   });
 
-  test('never_ignore: it is not learned, and each value of it is reported in the end', async () => {
+  test('never_ignore: the field is not learned, and each of its values is reported in the end', async () => {
     const { read, volatile } = await watched(
       { at: (n) => many(3, () => ({ stats: { hits: n } })) },
       { neverIgnore: ['stats'] },
@@ -237,7 +237,7 @@ describe('R3.3: a source that leaves the config and returns', () => {
   const at = (n: number) => many(3, () => ({ hits: n }));
   const own = { name: 'src', streams: [{ kind: 'collection', name: 'src' } as CollectionStream] };
 
-  test('learns anew, and resumes at what was reported', async () => {
+  test('learns again, and resumes at the reported values', async () => {
     const before = await watched({ at });
     const { spool } = before.collection;
     await forgetLeft(spool, [own]);

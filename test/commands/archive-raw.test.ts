@@ -89,7 +89,7 @@ describe('search --raw', () => {
   });
 });
 
-test('search of an archive without a lake and without a config says what to give, exit code 1', async () => {
+test('search of an archive without a lake and without a config names the missing options, exit code 1', async () => {
   const { exitCode, stderr, stdout } = await runSluice(['archive', 'search', anArchive()]);
 
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });

@@ -75,7 +75,7 @@ test('the sink gets each event with its uid, in order, and no other sink does', 
   expect(existsSync(join(dir, 'other.ndjson'))).toBe(false);
 });
 
-test('asked for again it sends again, and only what a filter lets through', async () => {
+test('requested again it sends again, and only events that pass the filter', async () => {
   const { uids, written, replay } = await anArchive(5);
   await replay('disk');
 
@@ -85,7 +85,7 @@ test('asked for again it sends again, and only what a filter lets through', asyn
   expect(written()).toEqual([...uids, uids[7]]);
 });
 
-test('killed on its way it goes on where it was, and each event comes once', async () => {
+test('killed on its way it resumes, and each event comes once', async () => {
   const { uids, written, args, out } = await anArchive(1_500);
 
   const killed = startSluice([...args, 'disk']);
@@ -101,7 +101,7 @@ test('killed on its way it goes on where it was, and each event comes once', asy
   expect(written()).toEqual(uids);
 });
 
-test('over HTTP, killed on its way, nothing is lost, and what comes twice has its uid', async () => {
+test('over HTTP, killed on its way, nothing is lost, and a repeat has its uid', async () => {
   const receiver = await startHttpReceiver();
   const post = `  post: { type: http, url: "${receiver.url}", format: json, batch: { events: 20 } }`;
   const { uids, args } = await anArchive(200, '', post);
@@ -149,7 +149,7 @@ test('Kafka gets each event once with its uid, however it was broken off', async
   expect((await consumeAll(topic)).map(({ headers }) => headers.uid)).toEqual(uids);
 });
 
-test('sources that no route leads from are told', async () => {
+test('sources without a route are reported', async () => {
   const { written, replay } = await anArchive(
     2,
     'routes: [{ from: [audit], to: [other, kept] }, { from: [more], to: [disk] }]',

@@ -66,7 +66,7 @@ const byUid = (events: readonly unknown[]) =>
     a.metadata.uid < b.metadata.uid ? -1 : 1,
   );
 
-test('without a config what the lake has is shown, and what it lacks is told', async () => {
+test('without a config the lake’s events are shown, and later pages are reported as not searched', async () => {
   const { search, ocsf } = await anArchive();
 
   const { found, stderr, exitCode } = await search();
@@ -85,7 +85,7 @@ test('with a config each event is shown once, from the lake or from its page', a
   expect(stderr).toBe('');
 });
 
-test('a filter and times leave out what does not match, and what the filter fails on', async () => {
+test('a filter and times exclude events that do not match, and events on which the filter fails', async () => {
   const { search, ocsf, file } = await anArchive();
   const uid = ocsf[4]?.metadata.uid;
   const at = '2026-11-01T00:00:00Z';
@@ -112,7 +112,7 @@ test('a filter that is none is wrong use', async () => {
   expect(stderr).toContain('--where');
 });
 
-describe('somebody who can write to the archive', () => {
+describe('an attacker who can write to the archive', () => {
   /** Files of a lake by their ending. */
   const within = (location: string, ending: string) =>
     readdirSync(join(location, 'lake'), { recursive: true, encoding: 'utf8' })

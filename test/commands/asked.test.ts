@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { runSluice } from '../support/cli.ts';
 import { aSetup, auditPath } from './a-setup.ts';
 
-test('A23 A24: neither openapi.json nor an export configuration is needed or asked for', async () => {
+test('A23 A24: neither openapi.json nor an export configuration is needed or requested', async () => {
   const { config, sandbox } = await aSetup();
 
   const { exitCode } = await runSluice(['run', '-c', config, '--once']);

@@ -32,7 +32,7 @@ async function aRunning({
 
 const broken = 'state: {dir: [\nupstreams: x';
 
-test('a broken config on disk blinds no command that looks at what runs', async () => {
+test('a broken config on disk does not hide a running process from any command', async () => {
   const { config, sluice, json, metrics } = await aRunning();
   const good = readFileSync(config, 'utf8');
 
@@ -107,7 +107,7 @@ test('a process is found whose state directory this shell does not know', async 
   expect(readdirSync(dir)).not.toContain('state');
 });
 
-test('what is kept of a config holds no secret that stands in it, and is the same config again', async () => {
+test('the stored copy of a config has none of its secrets, and is the same config again', async () => {
   const { config } = await aSetup({
     more: [
       'status: { listen: 127.0.0.1:0, token: "a${env:X:-b}" }',

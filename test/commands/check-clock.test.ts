@@ -46,7 +46,7 @@ sinks: { ${sinks.replace('ARCHIVE', `proof: { type: archive, location: ${dir}/ar
   return { exitCode, clock: stdout.split('\n').find((line) => line.includes('clock')) ?? '' };
 }
 
-test('a clock that every far side contradicts is told, and refused where an archive is to prove times', async () => {
+test('a clock that every server contradicts is reported, and refused if an archive is to prove times', async () => {
   const behind = 'the clock of this machine is 1h behind that of every server that answered';
 
   expect(await checked(screen, 0)).toEqual({ exitCode: 0, clock: '' });

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { runHere } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
 
-test('a file is once with a database, and at least once with a state in Kafka, and what a local directory does is said', async () => {
+test('a file is once with a database, and at least once with a state in Kafka, and the effect of a local directory is reported', async () => {
   const dir = tempDir();
   const check = async (state: string) => {
     const file = join(dir, 'sluice.yaml');

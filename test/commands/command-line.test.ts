@@ -151,7 +151,7 @@ describe('starting', () => {
 
   const heavy = /^(undici|kafkajs|@platformatic|@opentelemetry|syslog-client|pino)/;
 
-  test('--help loads what the commands declare, and no client', async () => {
+  test('--help loads the declarations of the commands, and no client', async () => {
     const all = await loadedBy('--help');
     const one = await loadedBy('top', '--help');
 
@@ -195,7 +195,7 @@ const olderNode = ['/usr/bin/node', '/usr/local/bin/node'].find(
     /^v(1\d|2[0-5])\./.test(execFileSync(path, ['--version'], { encoding: 'utf8' })),
 );
 test.skipIf(olderNode === undefined)(
-  'an older Node says what is needed, and no stack (skipped where no older Node is installed)',
+  'an older Node gets the required version, and no stack (skipped where no older Node is installed)',
   () => {
     const { status, stderr } = spawnSync(olderNode ?? '', [mainFile, '--help'], {
       encoding: 'utf8',

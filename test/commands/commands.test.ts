@@ -31,7 +31,7 @@ describe('the command line', () => {
     { args: ['backfill', 'lst'], says: 'did you mean list?' },
     { args: ['sandbox', '--rate', 'fast'], says: '5/s' },
     { args: ['sandbox', '--faults', 'nowhere.yaml'], says: 'nowhere.yaml' },
-  ])('$args is a usage error: exit 64, told on stderr', async ({ args, says }) => {
+  ])('$args is a usage error: exit 64, reported on stderr', async ({ args, says }) => {
     const { stdout, stderr, exitCode } = await runHere(args);
 
     expect(exitCode).toBe(64);
@@ -60,21 +60,24 @@ describe('a config that is wrong', () => {
     ['checkpoint', 'show', '--stream', 'audit'],
   ];
 
-  test.each(commands)('%s %s tells every flaw with its place and exits 2', async (...command) => {
-    const file = join(tempDir(), 'bad.yaml');
-    writeFileSync(file, 'upstreams: {}\nsorces: {}\nsinks:\n  a: { type: fil }\n');
+  test.each(commands)(
+    '%s %s reports every flaw with its location and exits 2',
+    async (...command) => {
+      const file = join(tempDir(), 'bad.yaml');
+      writeFileSync(file, 'upstreams: {}\nsorces: {}\nsinks:\n  a: { type: fil }\n');
 
-    const { stdout, stderr, exitCode } = await runHere([...command, '-c', file]);
+      const { stdout, stderr, exitCode } = await runHere([...command, '-c', file]);
 
-    expect(exitCode).toBe(2);
-    expect(stdout).toBe('');
-    expect(stderr).toContain(`${file}:2:1 sorces: unknown key; did you mean sources?`);
-    expect(stderr).toContain(`${file}:4:`);
-  });
+      expect(exitCode).toBe(2);
+      expect(stdout).toBe('');
+      expect(stderr).toContain(`${file}:2:1 sorces: unknown key; did you mean sources?`);
+      expect(stderr).toContain(`${file}:4:`);
+    },
+  );
 });
 
 describe('check', () => {
-  test('says what a right config makes and what to know about it, and exits 0', async () => {
+  test('shows the plan of a right config with advice, and exits 0', async () => {
     const { config } = await aSetup({
       sinks: ['  siem: { type: syslog, address: "udp://127.0.0.1:9", format: cef }'],
     });
@@ -88,7 +91,7 @@ describe('check', () => {
     expect(stdout).toMatch(/sources\.audit: order is auto/);
   });
 
-  test('says of each source what it does, and no more', async () => {
+  test('describes each source, and no more', async () => {
     const { config } = await aSetup({
       sources: [
         '  cases: { type: investigations, upstream: edge, each: { ids: [i-1] } }',
@@ -104,7 +107,7 @@ describe('check', () => {
     expect(stdout).not.toMatch(/sources\.cases: order is auto/);
   });
 
-  test('--connect asks upstream for a token and a record, and exits 0 when all answer', async () => {
+  test('--connect requests a token and a record from upstream, and exits 0 when all respond', async () => {
     const { config, sandbox } = await aSetup();
 
     const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
@@ -139,7 +142,7 @@ describe('check', () => {
     expect(stdout).not.toMatch(/again by itself|stay held|nothing (was|is) lost/i);
   });
 
-  test('--connect exits 3 when a sink cannot be reached, and still tells of the others', async () => {
+  test('--connect exits 3 when a sink cannot be reached, and still reports the others', async () => {
     const { config } = await aSetup({
       sinks: [
         `  siem: { type: syslog, address: "tcp://127.0.0.1:${await freePort()}", format: cef }`,
@@ -154,7 +157,7 @@ describe('check', () => {
     expect(stdout).toMatch(/ok +sink screen: connection/);
   });
 
-  test('--connect asks each collection for its first answer only', async () => {
+  test('--connect requests only the first response of each collection', async () => {
     const { config, sandbox } = await aSetup({ sinks: ['  screen: { type: stdout }'] });
     writeFileSync(
       config,
@@ -179,7 +182,7 @@ describe('check', () => {
     { ids: ['inv_700000'], exitCode: 0, says: /ok +source findings: findings/ },
     { ids: ['gone', 'inv_700000'], exitCode: 0, says: /ok +source findings: findings/ },
     { ids: ['gone', 'too'], exitCode: 3, says: /FAIL +source findings: findings: .*404/ },
-  ])('--connect asks for one of the parents that are named: $ids', async (given) => {
+  ])('--connect requests one of the parents that are named: $ids', async (given) => {
     const { config } = await aSetup({ sinks: ['  screen: { type: stdout }'] });
     const text = readFileSync(config, 'utf8').replace(
       'scope: events:read',
@@ -214,7 +217,7 @@ describe('sandbox', () => {
     expect(ended.exitCode).toBe(0);
   });
 
-  test('says what to do when its port is taken', async () => {
+  test('names the next step when its port is in use', async () => {
     const { sandbox } = await aSetup();
 
     const { stderr, exitCode } = await runSluice(['sandbox', '--port', String(sandbox.port)]);

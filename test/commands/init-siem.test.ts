@@ -43,7 +43,7 @@ const nowhere: Readonly<Record<string, string>> = {
 const secopsKey = '/run/secrets/secops.json';
 
 test.each(siems)(
-  '$name: what is written passes check, with nothing noted',
+  '$name: the written config passes check, with nothing noted',
   async ({ name, receiver }) => {
     const { config, dir } = await initSiem(name, nowhere[name] ?? 'http://127.0.0.1:1/');
 
@@ -93,7 +93,7 @@ test('opensearch: the template is there before the event', async () => {
   expect(found.hits.hits[0]._source.event.action).toBe('sink.test');
 });
 
-test('datadog: the intake has the event, by its site or by an address in its place', async () => {
+test('datadog: the intake has the event, by its site or by an explicit address', async () => {
   const intake = await startDatadogIntake();
 
   const { stdout, exitCode } = await initSiem('datadog', intake.url, { DD_API_KEY: datadogKey });
@@ -148,7 +148,7 @@ test.each([
   ]);
 });
 
-test('sends nothing while a secret of the sink is not there, and says what to do then', async () => {
+test('sends nothing while a secret of the sink is missing, and names the next step', async () => {
   const splunk = await startSplunk();
 
   const { stdout, exitCode, config } = await initSiem('splunk', splunk.url);
@@ -160,7 +160,7 @@ test('sends nothing while a secret of the sink is not there, and says what to do
   expect([existsSync(config), splunk.requests]).toEqual([true, []]);
 });
 
-test('says what the receiver says, where that is no', async () => {
+test('repeats the receiver’s message if the receiver rejects the event', async () => {
   const splunk = await startSplunk();
 
   const { stdout, exitCode } = await initSiem('splunk', splunk.url, tokenFor('another'));

@@ -27,7 +27,7 @@ async function written(options: Omit<InitOptions, 'config'>) {
   return { config, out, text: readFileSync(config, 'utf8') };
 }
 
-describe('what init writes', () => {
+describe('the output of init', () => {
   test.each(sinks.map(({ type }) => type))(
     'passes check with a %s sink, with nothing noted',
     async (sink) => {
@@ -58,7 +58,7 @@ describe('what init writes', () => {
     expect(status).toMatchObject({ host: '127.0.0.1', port: 8686 });
   });
 
-  test('allows plain http only where it was asked for, which the config reader takes on loopback alone', async () => {
+  test('allows plain http only if requested, which the config reader accepts on loopback alone', async () => {
     const { text } = await written({ unified: 'http://127.0.0.1:8080/v1' });
 
     expect(text).toContain('allow_http: true');
@@ -90,8 +90,8 @@ describe('what init writes', () => {
   });
 });
 
-describe('asked on a terminal', () => {
-  test('asks again after an answer that is wrong, says why, and repeats none of it', async () => {
+describe('on a terminal', () => {
+  test('prompts again after a wrong answer, explains why, and repeats none of the answer', async () => {
     const answers = [
       'hunter2',
       unified,
@@ -124,7 +124,7 @@ describe('asked on a terminal', () => {
     expect(questions).toHaveLength(9);
   });
 
-  test('asks only for what no flag has said, and offers what is usual', async () => {
+  test('prompts only for values that no flag has, and offers defaults', async () => {
     const questions: string[] = [];
     const ask = async (question: string) => {
       questions.push(question);

@@ -44,7 +44,7 @@ async function explained(config: string, stream: string, env = {}) {
 }
 
 describe('while a process runs', () => {
-  test('top shows it, explain says what each stream does, and status needs no secret', async () => {
+  test('top shows it, explain describes each stream, and status needs no secret', async () => {
     const { config, env, port } = await aWatchedSetup();
     const sluice = startSluice(['run', '-c', config], { env });
     await sluice.waitForLine('the stream is halted');
@@ -92,7 +92,7 @@ describe('while a process runs', () => {
 });
 
 describe('top on a terminal', () => {
-  test('redraws in place, keeps what it knew while nobody answers, and leaves all as it was', async ({
+  test('redraws in place, keeps the last status while no process answers, and restores the terminal', async ({
     skip,
   }) => {
     if (!existsSync(script)) skip(`a terminal is made by ${script}, and it is not here`);
@@ -125,8 +125,8 @@ describe('top on a terminal', () => {
   });
 });
 
-describe('where nobody can be asked', () => {
-  test('top says what is missing and ends with 3', async () => {
+describe('if no process can answer', () => {
+  test('top names the missing part and ends with 3', async () => {
     const { config } = await aSetup();
 
     const { out, err, code } = await received((deps) => top.run({ config }, deps));
@@ -137,7 +137,7 @@ describe('where nobody can be asked', () => {
     expect(err.join('\n')).toContain('status: { listen: 127.0.0.1:8686 }');
   });
 
-  test('what listens there and is not sluice is not believed', async () => {
+  test('another server on that port is not believed', async () => {
     const stranger = createServer((_request, response) =>
       response.end('{"streams":"\u001b[2J","at":1}'),
     );
@@ -165,7 +165,7 @@ describe('explain', () => {
     expect(existsSync(stateDir)).toBe(false);
   });
 
-  test('says after a run what was learned, and prints no cursor', async () => {
+  test('shows the learned facts after a run, and prints no cursor', async () => {
     const { config } = await aSetup({ sandbox: { events: 5 } });
     await runOnceHere(config);
 
@@ -185,7 +185,7 @@ describe('explain', () => {
   });
 });
 
-test('only what cannot be read here is stood in for, and named', () => {
+test('only unreadable values get placeholders, and are named', () => {
   const config = join(tempDir(), 'sluice.yaml');
   const auth = 'client_id: "${env:ID}", client_secret: "${file:/nowhere/secret}"';
   writeFileSync(
@@ -204,7 +204,7 @@ test('only what cannot be read here is stood in for, and named', () => {
   expect(looked.unread).toEqual(['${env:URL}', '${env:ID}', '${file:/nowhere/secret}']);
 });
 
-test('status still tells every flaw of a config that is wrong in other ways than its secrets', async () => {
+test('status still reports every flaw of a config other than its secrets', async () => {
   const config = join(tempDir(), 'bad.yaml');
   writeFileSync(config, 'upstreams: { a: { api: unifed, base_url: "${env:NOT_SET}" } }\n');
 

@@ -77,7 +77,7 @@ describe.each([
     [],
   ],
 ] as [string, Json, string[]][])('a description with %s', (_, paths, reported) => {
-  test(`tells ${reported.length}`, () => {
+  test(`reports ${reported.length}`, () => {
     const components = { parameters: { Status: { name: 'status', in: 'query' } } };
     const notes = describedStreams({ paths, components }, '/v1', [stream]);
     expect(notes).toHaveLength(reported.length);
@@ -132,7 +132,7 @@ async function checked(fault: FaultScript) {
   return await runHere(['check', '-c', config, '--connect']);
 }
 
-test('check --connect tells what the description says', async () => {
+test('check --connect compares the description', async () => {
   const { stdout, exitCode } = await checked({});
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(

@@ -81,7 +81,7 @@ test.for([
   { path: 'flag', sign: 'has_more', repaired: { style: 'offset' } },
   { path: 'length', sign: "list's length", repaired: { style: 'offset' } },
   { path: 'cursor', sign: 'meta.next', repaired: { style: 'cursor', next: 'meta.next' } },
-])('a part is told, and read whole once its paging is mended: $path', async (given) => {
+])('a part is reported, and read whole once its paging is corrected: $path', async (given) => {
   const { path, sign, repaired } = given;
   const { write, events, run } = world(await upstream(), path);
   write({});

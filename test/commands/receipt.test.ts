@@ -30,7 +30,7 @@ test('says nothing can be said before anything ran', async () => {
   expect(stderr).toContain('nothing is known: there is no state');
 });
 
-test('says up to when all is there, from the moment that upstream was asked', async () => {
+test('shows up to when delivery is complete, from the time of the request to upstream', async () => {
   const { config, delivered } = await aSetup();
   const before = Date.now();
   await runOnceHere(config);
@@ -50,7 +50,7 @@ test('says up to when all is there, from the moment that upstream was asked', as
   expect(JSON.parse(status.stdout).sinks[0].up_to).toBe(receipt.up_to);
 });
 
-test('goes no further while the receiver is away, though reading goes on', async () => {
+test('does not advance while the receiver is away, though reading continues', async () => {
   const receiver = await startHttpReceiver();
   const { config, sandbox } = await aSetup({
     sinks: [
@@ -86,7 +86,7 @@ test('goes no further while the receiver is away, though reading goes on', async
   expect(Date.parse(behind.up_to)).toBeLessThan(Date.parse(other.up_to));
 });
 
-test('tells what was refused, what was dropped, and what waits once more', async () => {
+test('lists rejected, dropped and retried events', async () => {
   // The first three events are bad; others are accepted, which shows that the receiver works.
   let bad: readonly string[] = [];
   const receiver = await startHttpReceiver({
@@ -124,7 +124,7 @@ async function deadLettersOf(config: string): Promise<readonly string[]> {
     .map((line) => JSON.parse(line).uid);
 }
 
-test('names what does not come there by the config: sources, filters, fields', async () => {
+test('names the sources, filters and fields that the config keeps from the sink', async () => {
   const { config } = await aSetup({
     sources: ['  other: { type: audit_events, upstream: edge }'],
     more: [
@@ -184,7 +184,7 @@ describe('with an archive', () => {
   });
 });
 
-test('wants to know whose, and by whose key', async () => {
+test('requires the sink’s name, and a key that exists', async () => {
   const { config } = await aSetup();
 
   const [nobody, other, keyless] = [

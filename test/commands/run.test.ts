@@ -26,7 +26,7 @@ describe('run --once', () => {
     expect(new Set(delivered()).size).toBe(sandbox.ledger().list(auditPath).size);
   });
 
-  test('repeats nothing when run again, and delivers what came since', async () => {
+  test('repeats nothing when run again, and delivers new records', async () => {
     const { config, delivered, sandbox } = await aSetup();
     await runSluice(['run', '-c', config, '--once']);
     sandbox.control.grow(auditPath, 30);
@@ -51,7 +51,7 @@ describe('run --once', () => {
     expect(stderr).toContain('screen: 250 delivered');
   });
 
-  test('exits 1 at its --timeout, saying what is still held and why', async () => {
+  test('exits 1 at its --timeout, with the number of stored events and the reason', async () => {
     const { config } = await aSetup({ sinks: [await aDeadSink()] });
 
     const { stdout, exitCode } = await runSluice([
@@ -84,7 +84,7 @@ describe('run --once', () => {
 });
 
 describe('run', () => {
-  test('says what it resumes from, delivers what comes, and drains at SIGTERM with exit 0', async () => {
+  test('logs where it resumes, delivers new records, and drains at SIGTERM with exit 0', async () => {
     const { config, delivered, sandbox } = await aSetup();
     const sluice = startSluice(['run', '-c', config]);
     await sluice.waitForLine('the stream starts from the beginning');
@@ -142,7 +142,7 @@ describe('run', () => {
     );
   });
 
-  test('names what stays held for a sink that is down, and exits 0', async () => {
+  test('names the events kept for a sink that is down, and exits 0', async () => {
     const { config } = await aSetup({
       sandbox: { events: 80 },
       sinks: [await aDeadSink()],
@@ -180,7 +180,7 @@ describe('run', () => {
     expect(stderr).toContain('stopped_at_once');
   });
 
-  test('takes a signal that npm passes on besides Ctrl-C for one', async () => {
+  test('treats a signal that npm repeats after Ctrl-C as one', async () => {
     const { config, delivered } = await aSetup();
     const sluice = startSluice(['run', '-c', config]);
     await waitUntil(() => existing(delivered).length === 250, { what: '250 events' });

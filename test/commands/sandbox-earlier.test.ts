@@ -30,7 +30,7 @@ function eventsIn(file: string) {
     .map((line) => JSON.parse(line));
 }
 
-test('config/moving.yaml: check accepts what answers, and each record of the earlier form is read once', async () => {
+test('config/moving.yaml: check accepts the responses, and each record of the earlier form is read once', async () => {
   const dir = tempDir();
   const { urlOf } = await aSandbox(dir);
   const env = { EARLIER_URL: urlOf('earlier API'), SERVICES_URL: urlOf('services API') };
@@ -61,7 +61,7 @@ test('config/moving.yaml: check accepts what answers, and each record of the ear
   expect(JSON.stringify(baselines)).toMatch(/"count":60\b/);
 });
 
-test('the config that it prints reads every earlier list, and plan proposes what check accepts', async () => {
+test('the config that it prints reads every earlier list, and check accepts the output of plan', async () => {
   const dir = tempDir();
   const { stdout } = await aSandbox(dir);
   const config = join(dir, 'printed.yaml');

@@ -26,7 +26,7 @@ const post = (url: string) => [
   `  post: { type: http, url: ${url}, format: json, retry: { min: 50ms, max: 100ms } }`,
 ];
 
-test('sends one marked event, and tells the receiver’s word for it', async () => {
+test('sends one marked event, and reports the receiver’s acknowledgement', async () => {
   const receiver = await startHttpReceiver();
   const { config, stateDir } = await aSetup({ sinks: post(receiver.url) });
 
@@ -51,7 +51,7 @@ test('sends one marked event, and tells the receiver’s word for it', async () 
   expect(() => readdirSync(stateDir)).toThrow('ENOENT');
 });
 
-test('sends it again where it is asked to, and under the same uid', async () => {
+test('sends it again if the receiver requests that, and under the same uid', async () => {
   const busy: HttpAnswer = { answer: 'reply', status: 503 };
   const receiver = await startHttpReceiver({ answer: inTurn(accepted, busy, accepted) });
   const { config } = await aSetup({ sinks: post(receiver.url) });
@@ -96,7 +96,7 @@ test('says of syslog that it answers nothing, and where to look', async () => {
   });
 });
 
-test('leaves alone what a run goes on from, also while it runs', async () => {
+test('does not touch a run’s resume point, also while it runs', async () => {
   const receiver = await startHttpReceiver();
   const { config, dir, delivered } = await aSetup({
     sinks: [
@@ -148,7 +148,7 @@ test.each<[string, AzureOptions, RegExp, number]>([
   ],
   ['a note', {}, /^note {2}sink siem: whether dcr-\w+ declares every column .* not be seen/, 0],
 ])(
-  'what Azure’s rule declares is %s, before the test event',
+  'the columns of Azure’s rule are %s, before the test event',
   async (_what, options, reported, exit) => {
     const azure = await startAzureMonitor(options);
     const settings = {

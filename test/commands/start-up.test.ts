@@ -85,8 +85,8 @@ const onlyWhereAsked = [
   'src/sandbox/sandbox.ts',
 ];
 
-describe('what is loaded', () => {
-  test('by --help: the files of the commands, which declare what they take, and no client', async () => {
+describe('modules loaded', () => {
+  test('by --help: the files of the commands, which declare their parameters, and no client', async () => {
     const { main, thread } = await loadedBy(['--help']);
 
     // The sandbox is a server; its command is a command like the others.

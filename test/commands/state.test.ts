@@ -56,7 +56,7 @@ describe('status', () => {
     expect(status.sinks[0]).toMatchObject({ backlog: 0, error: null });
   });
 
-  test('names the last error, and what has state and is not in the config', async () => {
+  test('names the last error, and streams and sinks that have state and are not in the config', async () => {
     const { config, stateDir } = await aSetup();
     await once(config);
     const database = new DatabaseSync(join(stateDir, 'sluice.db'));
@@ -78,7 +78,7 @@ describe('status', () => {
 });
 
 describe('checkpoint', () => {
-  test('show tells facts and no cursor', async () => {
+  test('show prints facts and no cursor', async () => {
     const { config, stateDir } = await aSetup();
     await once(config);
     const cursor = heldCursor(stateDir);
@@ -142,7 +142,7 @@ describe('checkpoint', () => {
     expect(new Set(delivered()).size).toBe(250);
   });
 
-  test('rewind goes on from a place of the time, and delivers nothing twice', async () => {
+  test('rewind resumes from a position of the time, and delivers nothing twice', async () => {
     const { config, delivered, sandbox } = await aSetup();
     await once(config);
     const between = new Date().toISOString();
@@ -163,7 +163,7 @@ describe('checkpoint', () => {
     expect(delivered()).toHaveLength(370);
   });
 
-  test('rewind --forget delivers again what was read since the time, once, and nothing else', async () => {
+  test('rewind --forget delivers records read since the time again, once, and nothing else', async () => {
     const { config, delivered, sandbox } = await aSetup();
     await once(config);
     const between = new Date().toISOString();
@@ -235,7 +235,7 @@ describe('dead-letters', () => {
     return { ...setup, receiver, picky };
   }
 
-  test('run --once exits 1 at one; list tells what was refused and why, as a table and as JSON', async () => {
+  test('run --once exits 1 at one; list shows the rejected event and the reason, as a table and as JSON', async () => {
     const { config } = await aPickySink();
     const run = await runOnceHere(config);
 
@@ -250,7 +250,7 @@ describe('dead-letters', () => {
     expect(table.stdout.split('\n')[1]).toContain(deadLetter.uid);
   });
 
-  test('retry puts a letter back for its sink while a process runs, and it is delivered', async () => {
+  test('retry puts a dead letter back for its sink while a process runs, and it is delivered', async () => {
     const { config, receiver, picky } = await aPickySink();
     const sluice = startSluice(['run', '-c', config]);
     await sluice.waitForLine('dead letter');
@@ -271,7 +271,7 @@ describe('dead-letters', () => {
     expect((await jsonStatus(config)).sinks[0]).toMatchObject({ backlog: 0, position: 41 });
   });
 
-  test('drop deletes a letter and says which', async () => {
+  test('drop deletes a dead letter and names it', async () => {
     const { config } = await aPickySink();
     await runOnceHere(config);
     const { exitCode: ofOldOnes } = await runOnceHere(config);
@@ -292,7 +292,7 @@ describe('dead-letters', () => {
     expect((await jsonStatus(config)).sinks[0].dead_letters).toBe(0);
   });
 
-  test('retry keeps a letter that no route would carry', async () => {
+  test('retry keeps a dead letter that no route would carry', async () => {
     const { config, stateDir } = await aPickySink();
     await runOnceHere(config);
     const database = new DatabaseSync(join(stateDir, 'sluice.db'));

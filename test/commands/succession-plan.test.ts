@@ -213,7 +213,7 @@ describe('with the new API at hand', () => {
     },
   );
 
-  test('what the sandbox shows, in both readings', async () => {
+  test('the lists of the sandbox, in both readings', async () => {
     const sandbox = await startSandbox({ earlier: {}, rate: 0, events: 20 });
     afterThisTest(() => sandbox.close());
     const { apiKey, clientId, clientSecret, servicesScope } = sandbox.credentials;

@@ -34,7 +34,7 @@ describe('tap', () => {
     expect(tap.stdout.filter((line) => line.includes('email_addr'))).toEqual([]);
   });
 
-  test('shows only what the next run would fetch, as the sink it names gets it, and moves nothing', async () => {
+  test('shows only events that the next run would fetch, as the named sink gets them, and moves nothing', async () => {
     const { dir, config, delivered, sandbox } = await aSetup({
       more: [
         '  siem: { type: syslog, address: "udp://127.0.0.1:9", format: cef }',
@@ -59,7 +59,7 @@ describe('tap', () => {
     expect(delivered()).toHaveLength(265);
   });
 
-  test('follows a process that runs, from now on, and shows what its routes let through', async () => {
+  test('follows a running process, from now on, and shows events that pass its routes', async () => {
     const { config, delivered, dir, sandbox } = await aSetup({ more: routes });
     const sluice = startSluice(['run', '-c', config]);
     await sluice.waitForLine('"running"');
@@ -92,7 +92,7 @@ describe('tap', () => {
     expect(tap.stdout).toEqual(written.filter((line) => shown.has(line)));
   });
 
-  test('beside an archive: shows what that tells of itself, and no answer that is no event', async () => {
+  test('beside an archive: shows the archive’s own events, and no response that is no event', async () => {
     const place = tempDir();
     writeFileSync(join(place, 'key'), signingKeyText('archive.test', Buffer.alloc(32, 1)));
     const { config, dir, sandbox } = await aSetup({

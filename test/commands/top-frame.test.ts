@@ -39,7 +39,7 @@ describe('a screen of top', () => {
     };
   }
 
-  test('fits its room, with what fails first and how much is left out', () => {
+  test('fits its space, with failures first and the number left out', () => {
     const reported = frameLines(aStanding(500), 22);
 
     const names = reported.flatMap((line) => /^s-\d+/.exec(line) ?? []);

@@ -36,7 +36,7 @@ async function aRun() {
   };
 }
 
-test('until when, where upstream has asked for a long wait', async () => {
+test('until when, if upstream has requested a long wait', async () => {
   const { spool, told: reported } = await aRun();
   const nextPollAt = Date.now() + 30 * 86_400_000;
   const error = { code: 'upstream_throttled', message: 'upstream answered 429', next: 'Wait.' };

@@ -65,7 +65,7 @@ test('other events are another registration', async () => {
   expect((await register()).stdout).not.toBe((await other()).stdout);
 });
 
-test('upstream’s answer is kept where that is asked for, for one alone, and never overwrites', async () => {
+test('upstream’s response is stored if requested, for one reader alone, and never overwrites', async () => {
   const { register, dir } = await configured();
   const file = join(dir, 'answer.json');
 
@@ -79,7 +79,7 @@ test('upstream’s answer is kept where that is asked for, for one alone, and ne
   expect(again).toMatchObject({ exitCode: 64, stderr: expect.stringContaining('EEXIST') });
 });
 
-test('a scope that does not allow it is told', async () => {
+test('a scope that does not allow it is reported', async () => {
   const { register } = await configured({ scope: 'events:read' });
 
   const { exitCode, stderr } = await register();
@@ -101,7 +101,7 @@ test.each([
   expect(stderr).toContain(requested);
 });
 
-test('an address that nobody can send to is not registered', async () => {
+test('an unreachable address is not registered', async () => {
   const { register } = await configured({ listen: '0.0.0.0:8088' });
 
   const { exitCode, stderr } = await register();

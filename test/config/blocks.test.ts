@@ -52,7 +52,7 @@ test.each([
     'log: { level: warning }',
     '1:15 log.level: expected one of debug, info, warn, error, found "warning"; did you mean warn?',
   ],
-])('parseConfig tells of %s', (top, flaw) => {
+])('parseConfig reports %s', (top, flaw) => {
   const lines = flawLines(aConfig({ top }));
 
   expect(lines).toHaveLength(1);
@@ -100,7 +100,7 @@ test.each([
     'edge: { api: unified, base_url: "https://x", auth: { api_key: k }, throttle: [{ requests: 0, per: 1m }] }',
     '2:93 upstreams.edge.throttle[0].requests: expected a number of at least 1',
   ],
-])('parseConfig tells of the upstream %s', (block, flaw) => {
+])('parseConfig reports the upstream %s', (block, flaw) => {
   const lines = flawLines(withFirst('upstreams', `  ${block}`));
 
   expect(lines).toContainEqual(expect.stringContaining(`c.yaml:${flaw}`));
@@ -247,7 +247,7 @@ test.each([
     'a/b: { type: audit_events, upstream: edge }',
     '2:3 sources["a…"]: this cannot be the name of a source',
   ],
-])('parseConfig tells of the source %s', (block, flaw) => {
+])('parseConfig reports the source %s', (block, flaw) => {
   const lines = flawLines(withFirst('sources', `  ${block}`));
 
   expect(lines).toHaveLength(1);
@@ -337,14 +337,14 @@ test.each([
     'disk: { type: file, path: }',
     '2:23 sinks.disk.path: expected text, found nothing; give it a value or leave the key out',
   ],
-])('parseConfig tells of the sink %s', (block, flaw) => {
+])('parseConfig reports the sink %s', (block, flaw) => {
   const lines = flawLines(withFirst('sinks', `  ${block}`));
 
   expect(lines).toHaveLength(1);
   expect(lines[0]).toContain(`c.yaml:${flaw}`);
 });
 
-test('parseConfig tells everything at once, in the order of the file', () => {
+test('parseConfig reports everything at once, in the order of the file', () => {
   const text = [
     'bogus: 1',
     'upstreams: { edge: { api: x, base_url: y } }',
@@ -372,7 +372,7 @@ test('parseConfig tells everything at once, in the order of the file', () => {
   ]);
 });
 
-test('what is watched is told with all that is wrong with it', () => {
+test('a watched resource is reported with all its flaws', () => {
   const sources =
     '  audit: { type: audit_events, upstream: edge }\n  fw: { type: firewall, upstream: ops }';
   const top = 'watch: { drift: { changes: [fw, fww], trail: [fw, audit], within: 10 } }';

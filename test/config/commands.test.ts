@@ -1,5 +1,5 @@
 // `${exec:…}`: how a command is split, when it runs again, and that a failure keeps the last value. And the program
-// behind it: hung, failing, talkative, missing; with nothing of its output in an error.
+// that the command runs: hung, failing, talkative, missing; with nothing of its output in an error.
 
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -26,7 +26,7 @@ ${routes}
   return parseConfig(text, file, { env: {} });
 }
 
-test('an archive with a lake has a sink more, which gets what the archive gets', async () => {
+test('an archive with a lake adds a sink, which gets the archive’s events', async () => {
   const route = 'routes: [{ from: [audit], to: [kept] }, { from: [audit], to: [screen] }]';
   const config = await configWith(', lake: { every: 5m }', route);
   const tools = openTools(silent);

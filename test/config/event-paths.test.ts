@@ -71,12 +71,12 @@ test.each([
   expect(lines[0]).toContain(why);
 });
 
-test('events of webhooks have what audit records have, unless a mapping says otherwise', () => {
+test('events of webhooks have the fields of audit records, unless a mapping sets others', () => {
   expect(where('hooks', 'event.entity.name == "x" || event.api.operation == "y"')).toEqual([]);
   expect(where('hooks', 'event.query.hostname == "x"')[0]).toContain('has query');
 });
 
-test('events of a resource have what changes have, and what a mapping or an inventory makes of them', () => {
+test('events of a resource have the fields of changes, and those of a mapping or an inventory', () => {
   expect(where('hosts', 'event.device.ip == "x" || event.entity.name == "x"')).toEqual([]);
   expect(where('tickets', 'event.user.name == "x" || event.entity.name == "x"')).toEqual([]);
   expect(where('fw', 'event.user.name == "x"')[0]).toContain('has user');
@@ -100,7 +100,7 @@ test.each([
 });
 
 describe('a redaction', () => {
-  test('of what no event has is refused, each with its place', () => {
+  test('a path that no event has is refused, each with its location', () => {
     const lines = reported(
       'audit',
       'redact: [actor.usr.email_addr, actor.user.email_addr, usr, src_endpoint.ip.x]',
@@ -113,7 +113,7 @@ describe('a redaction', () => {
     ]);
   });
 
-  test('goes into lists, and below what is not fixed', () => {
+  test('reaches into lists, and below open objects', () => {
     const paths =
       'actor.user.email_addr, resources.name, resources.data.before.secret, unmapped.x.y, raw_data';
 
@@ -188,7 +188,7 @@ describeWithShared('paths of real records', ['data', 'samples'], (dir) => {
   });
 });
 
-test('check --why says what filters and redactions do with what is held', async () => {
+test('check --why shows the effect of filters and redactions on stored events', async () => {
   const { config } = await aSetup({
     sandbox: { events: 40 },
     sinks: ['  post: { type: http, url: "http://127.0.0.1:1/", format: json }'],

@@ -88,7 +88,7 @@ describe.each(examples)('config/%s', (name) => {
   });
 });
 
-test('config/quickstart.yaml is about what its sandbox serves', () => {
+test('config/quickstart.yaml matches its sandbox', () => {
   const { sources, sinks, upstreams } = readExample('quickstart.yaml');
 
   expect(Object.keys(sources)).toEqual(['audit', 'web_logs', 'firewall']);
@@ -116,7 +116,7 @@ describe('config/schema.json', () => {
     accepts = (value) => schema.safeParse(value).success;
   });
 
-  test('is what `sluice schema` prints; else run: npx sluice schema > config/schema.json', () => {
+  test('is the output of `sluice schema`; else run: npx sluice schema > config/schema.json', () => {
     expect(readFileSync(file, 'utf8')).toBe(`${JSON.stringify(configSchema(), null, 2)}\n`);
   });
 

@@ -24,7 +24,7 @@ const sinks =
   '  c: { type: syslog, address: "udp://x:1", format: { type: cef, vendor: Acme, product: X } }\n' +
   '  d: { type: otlp, url: "http://x/" }';
 
-test('planFrom asks each source for its streams, one per company and endpoint', () => {
+test('planFrom creates the streams of each source, one per company and endpoint', () => {
   const config = parseConfig(aConfig({ sources, sinks }), 'c.yaml', configEnv());
 
   const plan = planFrom(config, planMeans());
@@ -80,7 +80,7 @@ test('planFrom bounds batches and waits as the config says, else as the sink doe
   });
 });
 
-test('planFrom opens every upstream, and sources ask through it', async () => {
+test('planFrom opens every upstream, and sources request through it', async () => {
   const config = parseConfig(aConfig({ sources }), 'c.yaml', configEnv());
   const asked: string[] = [];
   const deps = planMeans({

@@ -70,7 +70,7 @@ test('references stand unquoted in { } and [ ], as in the reference page', () =>
   expect(config.upstreams.ops?.auth.client_secret?.reveal()).toBe('s');
 });
 
-test('a whole reference becomes a number or a flag where one is wanted, and stays text elsewhere', () => {
+test('a whole reference becomes a number or a flag where one is expected, and stays text elsewhere', () => {
   const env = { N: '7', HEX: '0x10', B: 'true', TEXT: '12345', ID: 'null', F: '0.5' };
   const upstreams =
     '  edge: { api: unified, base_url: "http://127.0.0.1/v1", allow_http: ${env:B}, auth: { api_key: ${env:TEXT} } }\n' +
@@ -112,7 +112,7 @@ test.each([
   ['"${env:1X}"', 'a reference is written ${env:NAME}, ${file:/path} or ${exec:COMMAND}'],
   ['"${env:X"', 'a reference begins with ${ and has no }'],
 ])(
-  'parseConfig tells of the reference %s at its place, and of nothing that follows from it',
+  'parseConfig reports the reference %s at its location, and nothing that follows from it',
   (written, said) => {
     const lines = flawLines(aConfig({ top: `state: { dir: ${written} }` }));
 
@@ -120,7 +120,7 @@ test.each([
   },
 );
 
-test('a required key whose reference cannot be read is not told as missing', () => {
+test('a required key whose reference cannot be read is not reported as missing', () => {
   const lines = flawLines(withFirst('sinks', '  disk: { type: file, path: ${env:NONE} }'));
 
   expect(lines).toEqual([
@@ -132,7 +132,7 @@ test('variables that every object has are not set', () => {
   expect(flawLines(aConfig({ top: 'state: { dir: "${env:constructor}" }' }))).toHaveLength(1);
 });
 
-test('a secret is read anew each time it is revealed', () => {
+test('a secret is read again each time it is revealed', () => {
   const env: Record<string, string> = { TOKEN: 'first' };
   const files: Record<string, string> = { '/key': 'one\n' };
   const upstreams =

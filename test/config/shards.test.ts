@@ -74,7 +74,7 @@ test('upstreams with a key each are apart, and those that share one are together
   expect(withKeys(['k', 'k', 'k', 'k'])).toHaveLength(1);
 });
 
-test('what is stored of an upstream is in the shard of its sources', () => {
+test('the stored data of an upstream is in the shard of its sources', () => {
   const config = parsed(written({}));
   const shardsWith = (suffix: string) =>
     names.map((name) => shardOfStream(config, `${name}${suffix}`));
@@ -86,7 +86,7 @@ test('what is stored of an upstream is in the shard of its sources', () => {
   expect(shardOfStream(config, 'unknown#ends')).toBeNull();
 });
 
-test('both upstreams of a pair are in one shard: of two predecessors, in a circle, and behind one another', () => {
+test('both upstreams of a pair are in one shard: of two predecessors, in a cycle, and in a chain', () => {
   const shardsWith = (pairs: Readonly<Record<string, string>>) => {
     const text = written({ shards: 500 }).replace('sources:', () => {
       const more = Object.entries(pairs).flatMap(([name, of]) => [
@@ -151,7 +151,7 @@ test('of one shard the config is as it is', () => {
   expect(parsed(written({ shards: 1 })).sinks.disk?.settings.path).toMatch(/out\/0\.ndjson$/);
 });
 
-test('what a sink has for itself it has in each shard', () => {
+test('a sink’s own location is one for each shard', () => {
   const sinks = [
     fileSink,
     'proof: { type: archive, shared: true, location: /archive, signing_key: "${env:S}", lake: { every: 1h } }',
@@ -172,7 +172,7 @@ test('what a sink has for itself it has in each shard', () => {
   expect(of('other', 'topic')).toBe('u');
 });
 
-test('what cannot be shared out is a flaw', () => {
+test('settings that cannot be split are a flaw', () => {
   const sinks = ['disk: { type: file, path: out.ndjson, format: json }'];
   const more =
     'watch: { drift: { changes: [rules], trail: [of-east, of-north, of-south, of-west], within: 5m } }';

@@ -39,7 +39,7 @@ describe('the state directory', () => {
   });
 
   test.skipIf(process.getuid?.() === 0)(
-    'is in the working directory where the config’s cannot be written (skipped for root, who can)',
+    'is in the working directory if the config’s cannot be written (skipped for root, who can)',
     () => {
       const dir = tempDir();
       chmodSync(dir, 0o500);
@@ -88,7 +88,7 @@ describe('a command without -c', () => {
 });
 
 describe('check --connect', () => {
-  test('tells a state that cannot be kept, an address that is taken, and an address without /v1', async () => {
+  test('reports a state that cannot be kept, an address in use, and an address without /v1', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     afterThisTest(() => taken.close());

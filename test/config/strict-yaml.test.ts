@@ -30,7 +30,7 @@ test.each(published)('$name is strict YAML 1.2', ({ text }) => {
   expect(problems.map(({ message }) => message)).toEqual([]);
 });
 
-test.each(sinks)('what `sluice init` writes for a $type sink is strict YAML 1.2', (sink) => {
+test.each(sinks)('the output of `sluice init` for a $type sink is strict YAML 1.2', (sink) => {
   for (const secrets of [null, '/run/secrets']) {
     const text = configText({
       ...{ unified: 'https://api.example.com/v1', services: 'https://svc.example.com' },

@@ -19,7 +19,7 @@ test('parseConfig names the nearest upstream', () => {
   ]);
 });
 
-test('parseConfig does not take what every object has for an upstream', () => {
+test('parseConfig does not accept an inherited member of every object as an upstream', () => {
   const lines = flawLines(
     withFirst('sources', '  audit: { type: audit_events, upstream: constructor }'),
   );
@@ -51,7 +51,7 @@ test('parseConfig refuses a resource of companies where the upstream names none'
   ]);
 });
 
-test('parseConfig tells a wrong pairing even where the upstream is wrong otherwise', () => {
+test('parseConfig reports a wrong pairing even if the upstream has another flaw', () => {
   const text = withFirst(
     'upstreams',
     '  ops: { api: services, base_url: 5, auth: { api_key: k } }',
@@ -63,7 +63,7 @@ test('parseConfig tells a wrong pairing even where the upstream is wrong otherwi
   expect(lines[1]).toContain('ops is services');
 });
 
-test('parseConfig tells what keys of an upstream say together even where another key is wrong', () => {
+test('parseConfig reports conflicting keys of an upstream even if another key is wrong', () => {
   const upstream = '{ api: unifed, base_url: "http://api.example.com/v1", auth: { client_id: i } }';
 
   const lines = flawLines(withFirst('upstreams', `  edge: ${upstream}`));
@@ -123,7 +123,7 @@ test.each([
     '2:43 routes[0].redact[0]: expected a dotted path',
   ],
   ['5', '2:5 routes[0]: expected a mapping, found a number'],
-])('parseConfig tells of the route %s', (route, flaw) => {
+])('parseConfig reports the route %s', (route, flaw) => {
   const lines = flawLines(withRoutes(route));
 
   expect(lines).toEqual([expect.stringContaining(`c.yaml:${flaw}`)]);
@@ -157,7 +157,7 @@ test.each([
 test.each([
   ['where: "event.severity_id >= 3"', '2:31 routes[0].where'],
   ['redact: [actor.user]', '2:31 routes[0].redact'],
-])('parseConfig refuses a route with %s to a sink that proves what came', (what, place) => {
+])('parseConfig refuses a route with %s to a sink that proves its input', (what, place) => {
   const route = `{ from: [audit], to: [a], ${what} }`;
 
   const lines = flawLines(withRoutes(route, '  a: { type: archive, location: x, signing_key: k }'));
@@ -243,7 +243,7 @@ test('parseConfig gives every setting that is left out its default', () => {
   });
 });
 
-test('parseConfig reads what is set', () => {
+test('parseConfig reads all settings', () => {
   const text = aConfig({
     top:
       'state: { dir: /var/lib/sluice, max_bytes: 2GiB, keep: 24h, sync: normal }\n' +
@@ -295,7 +295,7 @@ test.each([
   ['{ ids: [tkt-1, ".."] }', '".." under each.ids cannot be part of a path'],
   ['{ ids: [] }', 'each'],
   ['{ of: tickets }', 'id'],
-])('parseConfig tells why parents cannot come from %s', (each, said) => {
+])('parseConfig explains why parents cannot come from %s', (each, said) => {
   const lines = flawLines(
     withFirst(
       'sources',

@@ -32,15 +32,15 @@ test.each([
   ['state: { __proto__: { dir: x } }\n', 'c.yaml:1:10 state: a key cannot be called __proto__'],
   ['state: { [a]: b }\n', 'c.yaml:1:10 state: a key must be text'],
   ['\ud800', 'c.yaml: the file is not well-formed Unicode text'],
-])('parseConfig tells of the text %j', (text, flaw) => {
+])('parseConfig reports the text %j', (text, flaw) => {
   expect(flawLines(text)).toContainEqual(expect.stringContaining(flaw));
 });
 
-test('parseConfig tells one flaw a line of broken YAML, not the chain that follows', () => {
+test('parseConfig reports one flaw a line of broken YAML, not the chain that follows', () => {
   expect(flawLines(aConfig({ top: 'state: ]a: {b: ]}, c: d\n' }))).toHaveLength(1);
 });
 
-test('parseConfig tells a duplicate key beside all else', () => {
+test('parseConfig reports a duplicate key beside all else', () => {
   const lines = flawLines(aConfig({ top: 'log: { level: info, level: debug }\nbogus: 1' }));
 
   expect(lines).toEqual([
@@ -57,7 +57,7 @@ test('parseConfig refuses tags, which look as if a secret were looked up', () =>
   ]);
 });
 
-test('parseConfig follows aliases, and tells of what they stand for', () => {
+test('parseConfig follows aliases, and reports flaws in their values', () => {
   const sinks =
     '  a: { type: file, path: a, retry: &slow { min: 1m } }\n' +
     '  b: { type: file, path: b, retry: *slow, batch: &bad { evnts: 1 } }\n' +
@@ -118,7 +118,7 @@ test('parseConfig reads thousands of entries without going over them again and a
   expect(config.upstreams.ops?.companies).toHaveLength(20_000);
 });
 
-test('ConfigError has each flaw with its place, and no place where there is none', () => {
+test('ConfigError has each flaw with its location, and none if there is none', () => {
   let caught: unknown;
   try {
     parseConfig('state: { dirr: x }', 'my config.yaml', configEnv());
@@ -150,7 +150,7 @@ test('readConfig says why a file cannot be read', () => {
   expect(() => readConfig(dir)).toThrow('it is a directory');
 });
 
-test('readConfig refuses what is not UTF-8 and takes a byte order mark', () => {
+test('readConfig refuses text that is not UTF-8 and accepts a byte order mark', () => {
   const read = (bytes: Uint8Array) => () =>
     readConfig('c.yaml', { env: {}, readFile: () => bytes });
 

@@ -35,7 +35,7 @@ test('reachOf believes nothing that another spool numbered', () => {
   expect(reach).toEqual({ position: 0, ahead: true });
 });
 
-test('nextEpoch ends the last at what was held, leaves out empty ones, and never goes back in time', () => {
+test('nextEpoch ends the last at the stored end, leaves out empty ones, and never goes back in time', () => {
   const first = nextEpoch(epochsFrom(null), 0, 5);
   const second = nextEpoch(first, 100, 7);
   const third = nextEpoch(second, 100, 7);

@@ -55,7 +55,7 @@ test('every listed sink has a receiver here, and every receiver a listed sink', 
   expect(new Set(kinds.map((kind) => kind.type))).toEqual(new Set(listed));
 });
 
-test.each(sinks)('sink $type says what it is and can be configured', (sink) => {
+test.each(sinks)('sink $type describes itself and can be configured', (sink) => {
   expect(sink.summary).toMatch(/\.$/);
   expect(formats.find(({ type }) => type === sink.usualFormat)?.shape).toBeOneOf([...sink.carries]);
   for (const field of Object.values(sink.fields)) expect(field).toHaveProperty('description');

@@ -185,7 +185,7 @@ describe.for(cases)('$name', (one) => {
     }
   });
 
-  test('a page asked for again, from anywhere and by anyone, is the same to the byte', async () => {
+  test('a page requested again, from anywhere and by any client, is the same to the byte', async () => {
     const { upstream, streams } = await opened(one);
     const others = readFrom(streamsOf(one.source, upstream, one.given), one.given);
 
@@ -201,7 +201,7 @@ describe.for(cases)('$name', (one) => {
     }
   });
 
-  test('a whole reading asked for again is the same', async () => {
+  test('a whole reading requested again is the same', async () => {
     const { streams } = await opened(one);
     const wholes = streams.flatMap((stream) => (stream.kind === 'list' ? [] : [stream]));
 

@@ -21,7 +21,7 @@ function instructions(name: string): readonly string[] {
     .flatMap((line) => (line.startsWith(`${name} `) ? [line.slice(name.length + 1)] : []));
 }
 
-test('Dockerfile copies only what is there', () => {
+test('Dockerfile copies only existing files', () => {
   const sources = instructions('COPY')
     .filter((line) => !line.startsWith('--from'))
     .flatMap((line) => line.split(' ').slice(0, -1));

@@ -65,7 +65,7 @@ test('the pod has no rights, and writes nowhere but on its volumes', () => {
   });
 });
 
-test('the program knows the command line, and the mounts bring what it names', () => {
+test('the program knows the command line, and the mounts provide the files that it names', () => {
   const mounts = new Map(container.volumeMounts.map((m: Mount) => [m.name, m.mountPath]));
   const volumes = [...pod.volumes, ...spec.volumeClaimTemplates.map((c: Claim) => c.metadata)];
 
@@ -96,7 +96,7 @@ test('the config passes, and its status is where the probes look', () => {
   expect(service.spec.ports).toEqual([{ name: 'status', port: 8686, targetPort: 'status' }]);
 });
 
-test("the policy is the pod's, lets its status be read, and lets it reach what its config names", () => {
+test('the policy is the pod’s, allows reading its status, and allows the connections that its config needs', () => {
   const { spec: policy } = manifest('networkpolicy.yaml');
   const letThrough = (rules: { ports: { port: string | number }[] }[]) =>
     rules.flatMap(({ ports }) => ports.map(({ port }) => port));

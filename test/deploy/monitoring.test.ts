@@ -142,7 +142,7 @@ test('the dashboard’s panels have ids of their own and do not overlap', () => 
   expect(Math.max(...panels.map(({ gridPos: { x, w } }) => x + w))).toBe(24);
 });
 
-test('each alert says how grave it is, and leads to what to do', () => {
+test('each alert has its severity, and leads to the next step', () => {
   const headings = [...read('docs/operating.md').matchAll(/^### (Sluice\w+)$/gm)].map(([, h]) => h);
 
   expect(headings).toEqual(rules.map(({ alert }) => alert));

@@ -119,7 +119,7 @@ async function shownBy(mutant: Mutant): Promise<string | null> {
   return null;
 }
 
-test('each mutant has its place in the program', () => {
+test('each mutant’s text is in the program', () => {
   for (const mutant of mutants) expect(mutated(mutant)).not.toBe('');
 });
 

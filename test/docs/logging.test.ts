@@ -37,7 +37,7 @@ describe('the declared events', () => {
     expect(missing.map(([name]) => name)).toEqual([]);
   });
 
-  test('say what they mean in whole sentences', () => {
+  test('have their meaning in whole sentences', () => {
     const texts = declared.flatMap(([name, { meaning, next }]) => [
       [name, meaning],
       ...(next === undefined ? [] : [[name, next]]),

@@ -135,7 +135,7 @@ describe.each([...all, ...readmes])('$path', ({ path, text }) => {
     }
   });
 
-  test('says of each other block what it is', () => {
+  test('names the language of each other block', () => {
     for (const { info, text: inside } of blocksOf(page)) {
       expect(info).toMatch(/^(yaml|yaml \w+|json|sh|text|ini|mermaid)$/);
       if (info.startsWith('yaml ')) expect(() => parse(inside)).not.toThrow();

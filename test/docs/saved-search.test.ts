@@ -36,7 +36,7 @@ function audited(action: string, offset: number): Event {
   return { ...event, ocsf: normalise(record, event.uid, event.context) };
 }
 
-test('what did admins and agents change', async () => {
+test('the saved search: changes by admins and agents', async () => {
   const cluster = await sharedOpenSearch();
   const index = `saved-${process.pid}-{class}-{date}`;
   const config = { url: cluster.url, index };

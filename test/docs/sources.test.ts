@@ -37,7 +37,7 @@ test.skipIf(!existsSync(documents)).each(['unified-api.md', 'services-api.md'])(
   },
 );
 
-test('every source is in the index, with a link where it says what reads a path', () => {
+test('every source is in the index, with a link to the source that reads a path', () => {
   expect(sources.map(({ type }) => type).filter((type) => !index.includes(`(${type}.md)`))).toEqual(
     [],
   );

@@ -133,7 +133,7 @@ async function look(drift: Drift, clock: ManualClock, times: number) {
   }
 }
 
-test('what is open survives a restart, and each finding is told once', async () => {
+test('open items survive a restart, and each finding is reported once', async () => {
   const [clock, dir] = [manualClock(), tempDir('drift-')];
   const first = await aWatch(dir, clock);
   await look(first.drift, clock, 10);
@@ -159,7 +159,7 @@ test('pages wait for the watch', async () => {
   expect(spool.gauge.oldest).toBe(spool.gauge.end);
 });
 
-test('no more is remembered than there is room for, and what it may have met is not judged', async () => {
+test('memory is bounded, and items that a forgotten one may match are not judged', async () => {
   const [clock, dir] = [manualClock(), tempDir('drift-')];
   const { spool, drift } = await aWatch(dir, clock);
   await drift.look();
@@ -179,7 +179,7 @@ test('no more is remembered than there is room for, and what it may have met is 
   expect(await since()).toBeGreaterThan(before);
 });
 
-test('what cannot be read back is begun anew', async () => {
+test('an unreadable checkpoint is replaced by a new one', async () => {
   const [clock, dir] = [manualClock(), tempDir('drift-')];
   const first = await aWatch(dir, clock);
   await look(first.drift, clock, 10);

@@ -188,7 +188,7 @@ const nothing = { sources: {} };
 const alone = (n: number) =>
   Array.from({ length: n }, (_, at) => change({ uid: `c${at}`, keys: [`id${at}`] }));
 
-test('nothing is told before a change has found its event, and then what waited is', () => {
+test('nothing is reported before a change has found its event, and then waiting items are', () => {
   const first = judgeOpen(alone(19), checkpoint(nothing), extent());
   expect(first.findings).toEqual([]);
   const items = [...first.kept, change({ uid: 'met' }), event(39)];
@@ -197,7 +197,7 @@ test('nothing is told before a change has found its event, and then what waited 
   expect(then.findings.every(({ is }) => is === 'unexplained')).toBe(true);
 });
 
-test('twenty that find none are told as one, and then nothing is, until one does', () => {
+test('twenty that find none are reported as one, and then nothing is, until one does', () => {
   const first = judgeOpen(alone(25), checkpoint(nothing), extent());
   expect(first.findings.map(({ is }) => is)).toEqual(['unmatchable']);
   const more = alone(30).slice(25);
@@ -213,7 +213,7 @@ test('twenty that find none are told as one, and then nothing is, until one does
   expect(third.findings).toMatchObject([{ is: 'unexplained', change: { uid: 'x' } }]);
 });
 
-test('what a change finds teaches what its things are called', () => {
+test('a match teaches the names of its objects', () => {
   const { checkpoint: after } = judgeOpen(
     [change(), event(39, { type: 'fw_rule' })],
     checkpoint(),
@@ -222,7 +222,7 @@ test('what a change finds teaches what its things are called', () => {
   expect(after.sources.fw?.types).toEqual(['rule', 'fw_rule']);
 });
 
-test('what nothing to come can meet is let go', () => {
+test('items that no later one can match are released', () => {
   const later = { trailReadTo: 1_000 * s };
   const items = [change({ state: 'done' }), event(39, { state: 'shown' }), event(98)];
   const { dropped } = judgeOpen(items, checkpoint(), extent(later));
@@ -239,6 +239,6 @@ test.each([
   expect(lastBefore(readings, { operation, to: 40 * s }, swept)).toBe(from * s);
 });
 
-test('before the first readings nobody knows', () => {
+test('before the first readings nothing is known', () => {
   expect(lastBefore(readings.slice(0, 2), { operation: 'updated', to: 3 * s }, stream)).toBeNull();
 });

@@ -123,7 +123,7 @@ async function closed(spool: OwnSpool): Promise<void> {
   await spool.close();
 }
 
-test('every answer of lists, collections, parents and objects is held, once, and told to nobody else', async () => {
+test('every response of lists, collections, parents and objects is stored, once, and sent to no other sink', async () => {
   const sandbox = await startSandbox({ rate: 0, events: 450, companies: [company] });
   afterThisTest(() => sandbox.close());
   const ids = (path: string) =>
@@ -150,7 +150,7 @@ test('every answer of lists, collections, parents and objects is held, once, and
   await closed(spool);
 });
 
-test('the answers of a list are a chain: each asks for what the one before has named', async () => {
+test('the responses of a list are a chain: each was requested by the cursor of the one before', async () => {
   const sandbox = await startSandbox({ rate: 0, events: 730, companies: [company] });
   afterThisTest(() => sandbox.close());
   const { proof, spool, pipeline } = await journey(
@@ -178,7 +178,7 @@ test('the answers of a list are a chain: each asks for what the one before has n
   await closed(spool);
 });
 
-test('what says the same is held once in a while, and a failure once with what it says', async () => {
+test('equal responses are stored once in a while, and a failure once with its message', async () => {
   const sandbox = await startSandbox({ rate: 0, events: 120, companies: [company] });
   afterThisTest(() => sandbox.close());
   const { proof, spool, pipeline } = await journey(
@@ -213,7 +213,7 @@ test('what says the same is held once in a while, and a failure once with what i
   await closed(spool);
 });
 
-test('a checkpoint is held together with the answer that leads to it, and without what is still read', async () => {
+test('a checkpoint is stored together with the response that leads to it, and without pages still being read', async () => {
   const appended: Append[] = [];
   const spool = {
     append: async (entry: Append) => appended.push(entry),
@@ -253,7 +253,7 @@ test('a checkpoint is held together with the answer that leads to it, and withou
   expect(checkpoint).toEqual({ walk: { cursor: 'cursor-3' } });
 });
 
-test('an answer to a place that was read before says so, until the list is read on', async () => {
+test('a response for a position that was read before is marked, until the list is read on', async () => {
   const held: HeldPage[] = [];
   const trail = [
     { cursor: 'a', at: 1 },

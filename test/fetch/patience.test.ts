@@ -13,7 +13,7 @@ import { silent } from '../support/silent-log.ts';
 const cause = new ExportError('upstream_refused', 'upstream answered 403', { next: 'Wait.' });
 
 test.for(['denied', 'retry'] as const)(
-  'waits grow from what was asked to 15 minutes, and the stream is halted only then: %s',
+  'waits grow from the requested one to 15 minutes, and the stream is halted only then: %s',
   async (outcome) => {
     const clock = manualClock();
     const table = timetable({ everyMs: 1_000 }, clock);
@@ -35,7 +35,7 @@ test.for(['denied', 'retry'] as const)(
   },
 );
 
-test('a longer wait that was asked for is never shortened', () => {
+test('a longer requested wait is never shortened', () => {
   const clock = manualClock();
   const table = timetable({ everyMs: 1_000 }, clock);
   const health = new StreamHealth({ timetable: table, clock, log: silent, random: () => 0 });

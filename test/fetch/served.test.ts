@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { keptRecords } from '../../src/fetch/served.ts';
 
-test('ids are told apart by every digit, and a text is no number', () => {
+test('ids are distinguished by every digit, and a text is no number', () => {
   const ids = ['9007199254740992', '9007199254740993', '"9007199254740993"', 'null', '1.0'];
   const body = Buffer.from(
     `{"data":[${ids.map((id) => `{"id":${id},"at":"2026-01-02T03:04:05Z"}`)}]}`,

@@ -65,7 +65,7 @@ async function reported(spool: Spool) {
   return held.filter(({ kind }) => kind === 'condition').map(({ text }) => JSON.parse(text));
 }
 
-test('a silence is told once, also over a restart, and is over with the next record', async () => {
+test('a silence is reported once, also over a restart, and is over with the next record', async () => {
   const [clock, dir] = [manualClock(), tempDir('silence-')];
   const upstream: Upstream = { records: [{ id: 'a' }], answers: 'well' };
   const first = await aSpool(dir);
@@ -125,7 +125,7 @@ test.each([
   expect(condition.message).toMatch(message);
 });
 
-test('runs that end by themselves tell it, too', async () => {
+test('runs that end by themselves report it, too', async () => {
   const [clock, spool] = [manualClock(), await aSpool()];
   const upstream: Upstream = { records: [{ id: 'a' }], answers: 'well' };
   const once = async () => {

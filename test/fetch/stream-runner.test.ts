@@ -77,7 +77,7 @@ test('StreamRunner polls at its interval, counted from the beginning of a poll, 
   expect(polledAt).toEqual([400, 30_400, 60_400, 90_400]);
 });
 
-test('A54: StreamRunner polls once at a time and skips what a long poll ran over', async () => {
+test('A54: StreamRunner polls once at a time and skips the times that a long poll missed', async () => {
   let inside = 0;
   let most = 0;
   const { clock, runner, polledAt, start } = runnerWith(async (turn) => {
@@ -112,7 +112,7 @@ test('StreamRunner waits as long as upstream says, thirty days if need be', asyn
   expect([before, polledAt.length]).toEqual([1, 2]);
 });
 
-test('StreamRunner waits ever longer where upstream says nothing, and anew after a success', async () => {
+test('StreamRunner waits ever longer without a wait from upstream, and restarts its waits after a success', async () => {
   const { clock, polledAt, start } = runnerWith((turn) =>
     turn === 5 ? done : { outcome: 'retry', cause },
   );
@@ -135,7 +135,7 @@ test('StreamRunner waits ever longer where upstream says again and again that no
   expect(waits).toEqual([2_000, 4_000, 8_000, 16_000]);
 });
 
-test('StreamRunner asks a halted stream again after its long wait', async () => {
+test('StreamRunner polls a halted stream again after its long wait', async () => {
   const { clock, runner, polledAt, start } = runnerWith((turn) =>
     turn === 1 ? haltedFor(3_600_000) : done,
   );
@@ -150,7 +150,7 @@ test('StreamRunner asks a halted stream again after its long wait', async () => 
   expect(runner.state).toMatchObject({ state: 'waiting', error: null, records: 1 });
 });
 
-test('StreamRunner begins its waits anew where a poll that failed has held something', async () => {
+test('StreamRunner restarts its waits if a failed poll has stored a page', async () => {
   const { clock, polledAt, start } = runnerWith((turn) => ({
     ...{ outcome: 'retry', cause, advanced: turn % 3 === 0 },
   }));
@@ -190,7 +190,7 @@ test.for([
   },
 );
 
-test('StreamRunner cuts a wait short where its operator asks, but not one that upstream asked for', async () => {
+test('StreamRunner cuts a wait short at its operator’s request, but not one that upstream requested', async () => {
   const cut: string[] = [];
   const results: PollResult[] = [
     done,
@@ -212,7 +212,7 @@ test('StreamRunner cuts a wait short where its operator asks, but not one that u
   expect(cut).toEqual(['cut']);
 });
 
-test('StreamRunner polls again at once where its operator has asked in the middle of a poll', async () => {
+test('StreamRunner polls again at once if its operator requests it in the middle of a poll', async () => {
   const { clock, polledAt, runner, start } = runnerWith(async (turn) => {
     if (turn <= 2) runner.askNow();
     return turn === 1 ? done : { outcome: 'retry', wait: { ms: 60_000 }, cause };
@@ -225,7 +225,7 @@ test('StreamRunner polls again at once where its operator has asked in the middl
   expect(polledAt).toEqual([0, 0]);
 });
 
-test('StreamRunner polls as soon as what was refused is mended', async () => {
+test('StreamRunner polls as soon as a rejected setting is corrected', async () => {
   const repaired = Promise.withResolvers<void>();
   const wait = { ms: 60_000, repaired: () => repaired.promise };
   const { clock, polledAt, start } = runnerWith((turn) =>
@@ -266,7 +266,7 @@ test('StreamRunner breaks a poll off for work that wants nothing under way, and 
   expect(polledAt).toEqual([0, 100, 200]);
 });
 
-test('StreamRunner goes on at once while there is more to read, unless nothing comes of it', async () => {
+test('StreamRunner continues at once while there is more to read, unless a poll brings nothing', async () => {
   const more = (fresh: number): PollResult => ({ outcome: 'done', fresh, more: true });
   const { clock, polledAt, start } = runnerWith((turn) => more(turn <= 3 ? 5 : 0));
   void start();
@@ -345,7 +345,7 @@ test('StreamRunner reads once up to the tail, over failures that pass', async ()
   expect(runner.state).toMatchObject({ records: 7, polls: 3, error: null });
 });
 
-test('StreamRunner looks a second time when asked to, without keeping its turn meanwhile', async () => {
+test('StreamRunner looks a second time when requested, without keeping its turn meanwhile', async () => {
   const turns = turnsOf(1);
   const { clock, polledAt, start } = runnerWith(
     (turn) => (turn === 1 ? { ...done, againMs: 45_000 } : done),
@@ -372,7 +372,7 @@ test('StreamRunner looks a second time also where it reads once', async () => {
   expect(polledAt).toEqual([0, 45_000]);
 });
 
-test('StreamRunner ends once-reading with what halted it, and rejects when its time is over', async () => {
+test('StreamRunner ends once-reading with the error that halted it, and rejects when its time is over', async () => {
   const halted = runnerWith(() => haltedFor(1_000));
   const failing = runnerWith(() => ({ outcome: 'retry', cause }));
   const limit = new AbortController();
@@ -387,7 +387,7 @@ test('StreamRunner ends once-reading with what halted it, and rejects when its t
   expect(failing.runner.state.error).toBe(cause);
 });
 
-test('StreamRunner notes after each poll what status shows', async () => {
+test('StreamRunner stores the status facts after each poll', async () => {
   const { clock, notes, start } = runnerWith((turn) =>
     turn === 1 ? done : { outcome: 'retry', cause },
   );
@@ -401,7 +401,7 @@ test('StreamRunner notes after each poll what status shows', async () => {
   ]);
 });
 
-test('StreamRunner tells when it polls next, whatever the poll before came to', async () => {
+test('StreamRunner reports the time of its next poll, whatever the result of the poll before', async () => {
   const results: PollResult[] = [
     done,
     { outcome: 'retry', wait: { ms: 7_000 }, cause },
@@ -450,7 +450,7 @@ test('StreamRunner keeps the moment that is past while it waits for its turn', a
   expect(runner.state).toMatchObject({ polls: 1, nextPollAt: due + 30_000 });
 });
 
-test('StreamRunner logs how long it waits after a failure, whoever says so', async () => {
+test('StreamRunner logs how long it waits after a failure, whatever the origin of the wait', async () => {
   const results: PollResult[] = [
     { outcome: 'retry', cause },
     { outcome: 'retry', wait: { ms: 70_000 }, cause },

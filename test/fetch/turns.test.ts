@@ -6,7 +6,7 @@ import { turnsOf } from '../../src/fetch/turns.ts';
 
 const never = new AbortController().signal;
 
-test('A55: turnsOf lets so many in at a time, in the order of asking', async () => {
+test('A55: turnsOf admits a fixed number at a time, in the order of requests', async () => {
   const turns = turnsOf(2);
   const order: number[] = [];
   let inside = 0;
@@ -28,7 +28,7 @@ test('A55: turnsOf lets so many in at a time, in the order of asking', async () 
   expect(most).toBe(2);
 });
 
-test('turnsOf rejects who is aborted, and at once who comes aborted', async () => {
+test('turnsOf rejects an aborted waiter, and at once one that was aborted before', async () => {
   const turns = turnsOf(1);
   const release = await turns.take(never);
   const giveUp = new AbortController();
@@ -56,7 +56,7 @@ test('turnsOf keeps the turn of the one behind when a turn comes and is given up
   (await third)();
 });
 
-test('turnsOf has all turns back in the end, whoever gives up when', async () => {
+test('turnsOf has all turns back in the end, whichever waiter gives up when', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 3 }),

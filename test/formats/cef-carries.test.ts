@@ -91,7 +91,7 @@ describe('cef of the sandbox’s records', () => {
 });
 
 describe('cef keys of the dictionary', () => {
-  test('hold who acted, an agent as well', () => {
+  test('have the actor, an agent as well', () => {
     const agent = { type: 'agent', id: 'ag-7', name: 'triage' };
     const record = { id: 'e', action: 'incident.close', actor: agent, source_ip: '10.0.0.1' };
     const led = { ...record, actor: { id: 'u-1', name: 'bo' }, agent };
@@ -106,7 +106,7 @@ describe('cef keys of the dictionary', () => {
     });
   });
 
-  test('hold who was acted on, where that is a user', () => {
+  test('have the target, if that is a user', () => {
     const target = { type: 'user', id: 'u-9', name: 'eve' };
 
     const extension = extensionOf({ id: 'e', action: 'user.delete', actor: 'bo', target }, 'audit');
@@ -114,7 +114,7 @@ describe('cef keys of the dictionary', () => {
     expect(extension).toMatchObject({ suser: 'bo', duser: 'eve', duid: 'u-9', cs5: 'u-9' });
   });
 
-  test('hold the rule that was changed, and its list, place and policy are told', () => {
+  test('have the changed rule, and its list, position and policy', () => {
     const record = {
       change: 'created',
       entity_kind: 'rule',
@@ -205,7 +205,7 @@ describe('cef keys of the dictionary', () => {
     expect(decoded(other, 'log', found).deviceEventClassId).toBe('2004:1');
   });
 
-  test('tell how far somebody is with a finding, and not that a new one was a success', () => {
+  test('show the state of a finding, and not that a new one was a success', () => {
     const mapping: Mapping = { class: 'detection_finding', fields: { status: 'state' } };
 
     expect(extensionOf({ id: 'e', state: 'new' }, 'log', mapping).outcome).toBe('New');
@@ -279,7 +279,7 @@ describe('cef keys of sluice’s own', () => {
     expect(write(anEvent({ ocsf: late }))).toBe(textEncoder('cef')(anEvent({ ocsf: late })));
   });
 
-  test('hold whole what a key of the dictionary has no room for', () => {
+  test('keep values whole that no key of the dictionary has room for', () => {
     const long = 'x'.repeat(50);
 
     const extension = extensionOf(
@@ -305,7 +305,7 @@ describe('cef on a short line', () => {
     return Object.fromEntries(decodeCef(parse5424(line).message ?? '').extension);
   };
 
-  test('gives up the list first, then the longest key of its own, then what the dictionary holds', () => {
+  test('drops the list first, then the longest key of its own, then keys of the dictionary', () => {
     const [whole, first, second, last] = [at(2_000), at(1_300), at(1_000), at(480)];
 
     expect(whole).toMatchObject({ sluiceShort: 'yes', sluiceNote: 'n'.repeat(300) });

@@ -215,7 +215,7 @@ describe('cef extension', () => {
     });
   });
 
-  test('has upstream’s own word for what was done, and no outcome where none is known', () => {
+  test('has upstream’s own name for the action, and no outcome if none is known', () => {
     const extension = extensionOf(
       anEvent({
         ocsf: {
@@ -256,7 +256,7 @@ describe('cef extension', () => {
     expect(JSON.parse(JSON.stringify({ src, c6a2, c6a2Label }))).toEqual(expected);
   });
 
-  test('replaces pipes when told to, in URLs as a URL does', () => {
+  test('replaces pipes if configured, in URLs as a URL does', () => {
     const write = textEncoder('cef', { replace_pipe: true });
     const event = anEvent({
       ocsf: { message: 'a|b', http_request: { url: { url_string: 'https://h/?q=a|b' } } },
@@ -267,7 +267,7 @@ describe('cef extension', () => {
     expect(extension).toMatchObject({ msg: 'a¦b', request: 'https://h/?q=a%7Cb' });
   });
 
-  test('has nothing of what the mapping did not place where that is not wanted, save in a Base Event', () => {
+  test('has no unmapped values if configured so, except in a Base Event', () => {
     const unmapped = { changed: ['a=b'], flow: { state: 'new' } };
     const write = textEncoder('cef', { unmapped: false });
     const keys = (ocsf: object) => {

@@ -54,7 +54,7 @@ describe('ecs', () => {
     }
   });
 
-  test('says who did what from where, and how it ended', () => {
+  test('has actor, action, origin and outcome', () => {
     const { fields } = ecsOf();
 
     expect(fields).toMatchObject({
@@ -73,7 +73,7 @@ describe('ecs', () => {
     });
   });
 
-  test('takes the user of a login for the one who acts, and any other for the target', () => {
+  test('treats the user of a login as the actor, and any other as the target', () => {
     const user = { name: 'bo', uid: 'u-1' };
     const acting = { actor: { user: { name: 'anna' } } };
 
@@ -92,7 +92,7 @@ describe('ecs', () => {
     expect(sluice.ocsf).toMatchObject({ actor: { app_name: 'triage', app_uid: 'ag-7' } });
   });
 
-  test('keeps below sluice what a field does not take, and what a better source has taken', () => {
+  test('keeps values below sluice that a field does not accept, or that a better source has set', () => {
     const { fields, sluice } = ecsOf({
       src_endpoint: { ip: 'fe80::1%eth0', hostname: 'a.example', mac: '0a:1b:2c:3d:4e:5f' },
       api: { operation: 'rule.add' },
@@ -135,7 +135,7 @@ describe('ecs', () => {
     expect(sluice.ocsf).toHaveProperty('time');
   });
 
-  test('holds the record as sent where that is asked for', () => {
+  test('has the record as sent if configured', () => {
     const raw = '{ "a": 1 }';
 
     const { fields } = readEcs(

@@ -97,7 +97,7 @@ describe('gelf', () => {
     expect(read.full_message).toMatch(/^API Activity: /);
   });
 
-  test('what is longer than a message may be is cut, and says how much', () => {
+  test('a value longer than a message may be is cut, with the number of bytes cut', () => {
     const read = readGelf(write(anEvent({ ocsf: { unmapped: { long: 'x'.repeat(3_000_000) } } })));
 
     const parts = Object.keys(read).filter((name) => /^_sluice_rest_\d+$/.test(name));
@@ -118,7 +118,7 @@ describe('gelf', () => {
     expect(names.size).toBeLessThan(60);
   });
 
-  test('keeps in one value what can be no field', () => {
+  test('keeps values that can be no field in one value', () => {
     const unmapped = { größe: 1, list: [1, { a: 'b' }], none: null, a_b: 'one', a: { b: 'two' } };
 
     const { _sluice_rest: rest } = readGelf(write(anEvent({ ocsf: { unmapped, resources: [] } })));

@@ -31,7 +31,7 @@ describe('json ocsf', () => {
     expect(written).toMatchObject({ big: '18446744073709551616', self: '[circular]' });
   });
 
-  test('leaves raw_data out unless asked', () => {
+  test('leaves raw_data out unless configured', () => {
     expect(JSON.parse(encode(anEvent()))).not.toHaveProperty('raw_data');
   });
 });

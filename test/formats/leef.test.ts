@@ -26,13 +26,13 @@ describe('leef', () => {
     );
   });
 
-  test('begins with the header of LEEF 2.0, and names what happened by its action', () => {
+  test('starts with the header of LEEF 2.0, and names the event by its action', () => {
     const line = textEncoder('leef', { vendor: 'Ac|me', product: 'Ed^ge' })(anEvent());
 
     expect(line).toMatch(/^LEEF:2\.0\|Ac¦me\|Edˆge\|1\.0\|policy\.update\|\^\|sev=2\^/);
   });
 
-  test('has who, what and from where under the names of LEEF', () => {
+  test('has actor, object and origin under the names of LEEF', () => {
     expect(
       attributesOf({
         src_endpoint: { ip: '2001:db8::1', port: 1024, mac: '0a:1b:2c:3d:4e:5f' },
@@ -58,7 +58,7 @@ describe('leef', () => {
     });
   });
 
-  test('replaces what would end a pair, and keeps it in JSON', () => {
+  test('replaces characters that would end a pair, and keeps them in JSON', () => {
     const attributes = attributesOf({
       message: 'a|b^c\td\r\ne = \\f',
       unmapped: { list: ['x|y^z'] },

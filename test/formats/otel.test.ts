@@ -33,7 +33,7 @@ function carried(value: unknown): unknown {
 }
 
 describe('otel record', () => {
-  test('has the event whole in the body, and what back ends search by as attributes', () => {
+  test('has the event whole in the body, and the fields that back ends search by as attributes', () => {
     const event = anEvent({ ocsf: { severity_id: 4, severity: 'High' } });
 
     const record = recordOf(event);
@@ -209,7 +209,7 @@ describe('otel request', () => {
     );
   });
 
-  test('of one event is what encode gives', () => {
+  test('of one event equals the output of encode', () => {
     const event = anEvent();
 
     expect(makeFormat('otel').encode(event)).toEqual(requestOf([event]));
@@ -292,7 +292,7 @@ describe('anyValue', () => {
       [1, undefined, 2n],
       [1, null, '2'],
     ],
-  ])('turns %s into what AnyValue can hold', (value, expected) => {
+  ])('turns %s into a value that AnyValue can have', (value, expected) => {
     expect(anyValue(value)).toEqual(expected);
   });
 
@@ -313,7 +313,7 @@ describe('anyValue', () => {
     ]);
   });
 
-  test('carries what is nested too deeply as its JSON text', () => {
+  test('carries values nested too deeply as their JSON text', () => {
     const deep = JSON.parse(`${'['.repeat(5000)}"kept"${']'.repeat(5000)}`);
 
     const record = recordOf(anEvent({ ocsf: { unmapped: { deep } } }));

@@ -73,7 +73,7 @@ describe('the sentence of', () => {
   test.each([
     ['session.login', 'USER_LOGIN'],
     ['session.logout', 'USER_LOGOUT'],
-  ])('a %s names who logs in', (action, type) => {
+  ])('a %s names the user who logs in', (action, type) => {
     const actor = { type: 'admin', id: 'usr-1', name: 'Anna' };
     const event = eventOf({ action, actor, source_ip: '192.0.2.7', outcome: 'failure' });
 
@@ -86,7 +86,7 @@ describe('the sentence of', () => {
     });
   });
 
-  test('a finding names what was found, and what was decided of it', () => {
+  test('a finding names its subject, and the decision', () => {
     const mapping: Mapping = {
       class: 'detection_finding',
       fields: {
@@ -135,7 +135,7 @@ describe('the sentence of', () => {
     );
   });
 
-  test('an account’s change names the account as what was changed', () => {
+  test('an account’s change names the account as the changed object', () => {
     const mapping: Mapping = {
       class: 'account_change',
       fields: { 'user.name': 'account', 'actor.user.name': 'by', activity_name: 'what' },
@@ -149,7 +149,7 @@ describe('the sentence of', () => {
     );
   });
 
-  test('each of the sandbox’s audit events names who acts, and holds the record’s own message', () => {
+  test('each of the sandbox’s audit events names the actor, and has the record’s own message', () => {
     for (let index = 0; index < 400; index += 1) {
       const place = { seed: 7, index, id: `"e${index}"`, timeMs: 1_790_000_000_000 + index };
       const record = JSON.parse(auditRecord(place));

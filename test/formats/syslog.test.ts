@@ -204,7 +204,7 @@ describe('syslog rfc5424', () => {
     },
   );
 
-  test('carries a sentence with who, what, where and the uid', () => {
+  test('has a sentence with actor, object, origin and the uid', () => {
     const event = anEvent({ uid: 'e'.repeat(64) });
 
     const line = parse5424(textEncoder('syslog', { ...named, message: 'text' })(event));
@@ -281,7 +281,7 @@ describe.each(messages)('syslog with message %j', (message) => {
 });
 
 describe('syslog shortening', () => {
-  test('gives up what was not mapped before it touches what was', () => {
+  test('drops unmapped values before mapped ones', () => {
     const encode = textEncoder('syslog', named);
     const event = anEvent({ ocsf: { unmapped: { note: 'x'.repeat(20_000) } } });
 

@@ -11,7 +11,7 @@ import { aSetup } from '../commands/a-setup.ts';
 import { runHere, startSluice } from '../support/cli.ts';
 import { freePort, waitUntil } from '../support/temp.ts';
 
-test('every command says what there is', async () => {
+test('every command lists its options', async () => {
   const reported = await helpOf([]);
 
   await expect(reported).toMatchFileSnapshot('help.txt');
@@ -24,7 +24,7 @@ test('schema prints config/schema.json', async () => {
   expect(await said(['schema'])).toBe(readFileSync(file, 'utf8').trimEnd());
 });
 
-test('a journey is told in the same form as ever', async () => {
+test('a run is logged in the same form as before', async () => {
   const { config, dir, url } = await aJourney();
   const asJson = () => said(['status', '-c', config, '--json']);
 

@@ -55,7 +55,7 @@ test('importBackfillFiles takes over each as it was, and its file is gone', () =
   expect(existsSync(join(dir, 'backfills'))).toBe(false);
 });
 
-test('importBackfillFiles takes over what a start that was cut off has left, and nothing twice', () => {
+test('importBackfillFiles imports the files that an interrupted start has left, and nothing twice', () => {
   const files = {
     'b1.json': { ...asked, id: 'b1', askedAt: 4_000, wanted: true },
     'b2.json': { ...asked, id: 'b2', askedAt: 4_100, wanted: true },

@@ -99,7 +99,7 @@ test('spool writes notes without a commit of their own for each', async () => {
   expect(noted[3]).toEqual({ name: 's3', facts: '{"polls":93}' });
 });
 
-test('spool fails only the append that cannot be written, not what is committed with it', async () => {
+test('spool fails only the append that cannot be written, not those committed with it', async () => {
   const { spool } = await spoolWithWorker();
   const bad = { ...anAppend({ stream: 'bad', ids: ['x'] }), checkpoint: { n: 1n } as never };
 
@@ -127,7 +127,7 @@ test('spool fails only the append that cannot be written, not what is committed 
   expect(memory.checkpoint).toBeNull();
 });
 
-test('spool gives readers who are up to date the page that was appended, not one read back', async () => {
+test('spool gives readers that are up to date the page that was appended, not one read back', async () => {
   const { spool } = await spoolWithWorker();
   const given: unknown[] = [];
   const reading = (async () => {
@@ -170,7 +170,7 @@ function waitFor(spool: Spool): readonly Promise<unknown>[] {
   ];
 }
 
-test('spool tells all who wait, and all who come later, when its thread ends', async () => {
+test('spool rejects all waiting callers, and all later ones, when its thread ends', async () => {
   const { spool, worker, dir } = await spoolWithWorker({ recentBytesMax: 1 });
   await spool.append(anAppend({ ids: ['1'] }));
   const waiting = Promise.allSettled(waitFor(spool));
@@ -192,7 +192,7 @@ test('spool tells all who wait, and all who come later, when its thread ends', a
   await after.close();
 });
 
-test('spool tells who waits when it is closed', async () => {
+test('spool notifies waiting callers when it is closed', async () => {
   const { spool } = await spoolWithWorker();
   const arrival = spool.arrival(5, never);
   arrival.catch(() => undefined);

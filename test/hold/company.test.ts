@@ -70,7 +70,7 @@ test('spool posts a position with a mark or with dead letters at once', async ()
   await spool.close();
 });
 
-test('spool fails only the append that cannot be posted, not what waited to go with it', async () => {
+test('spool fails only the append that cannot be posted, not those that waited to go with it', async () => {
   const { spool } = await spoolSeen();
   const bad = { ...anAppend({ ids: ['4'] }), checkpoint: (() => null) as never };
 
@@ -83,7 +83,7 @@ test('spool fails only the append that cannot be posted, not what waited to go w
   await spool.close();
 });
 
-test('spool writes what waits before it is closed', async () => {
+test('spool writes waiting data before it is closed', async () => {
   const { spool, dir } = await spoolSeen();
 
   const position = spool.acknowledge('a', { position: 3 });
@@ -95,7 +95,7 @@ test('spool writes what waits before it is closed', async () => {
   await again.close();
 });
 
-test('spool’s file stays as small as what is held while its sinks keep up', async () => {
+test('spool’s file stays as small as its content while its sinks keep up', async () => {
   const dir = tempDir();
   const spool = await openSpool(settings(dir));
   const pages = 20;

@@ -79,7 +79,7 @@ test.skipIf(!canMount)(
 );
 
 test.skipIf(!canMount)(
-  'spool on a disk that others have filled delivers what is held, and goes on when there is room',
+  'spool on a disk that other programs have filled delivers its events, and resumes when there is space',
   async () => {
     const { ask, until } = await pipelineOn(6);
     await until(({ end }) => end >= 3, 'three pages');
@@ -99,7 +99,7 @@ test.skipIf(!canMount)(
 );
 
 test.skipIf(!canMount)(
-  'spool that is started on a full disk delivers what it holds, and goes on when there is room',
+  'spool that is started on a full disk delivers its events, and resumes when there is space',
   async () => {
     const { ask, until } = await pipelineOn(6);
     await until(({ end }) => end >= 3, 'three pages');
@@ -122,7 +122,7 @@ test.skipIf(!canMount)(
 );
 
 test.skipIf(!canMount)(
-  'spool on a disk that is full of pages for a removed sink releases the oldest, and polling goes on',
+  'spool on a disk full of pages for a removed sink releases the oldest, and polling resumes',
   async () => {
     const { ask, until } = await pipelineOn(6, 'removed');
 

@@ -186,7 +186,7 @@ test('no sink is missing while it is not known which sinks the other processes h
   expect(runs.held).toBe(20);
 });
 
-test('a full spool releases the oldest pages that only a removed sink needs, and counts what it lacks', () => {
+test('a full spool releases the oldest pages that only a removed sink needs, and counts its losses', () => {
   const runs = new Runs(10_000);
   runs.runs(['disk', 'es'], 0);
   runs.hold(2, { pad: 500, pages: 20 });
@@ -239,7 +239,7 @@ test('events that were set aside for a removed sink go with it', () => {
   ]);
 });
 
-test('a full spool releases what was set aside for a removed sink first, oldest first', () => {
+test('a full spool releases events set aside for a removed sink first, oldest first', () => {
   const runs = new Runs(10_000);
   runs.runs(['disk', 'es'], 0);
   runs.hold(2, { pad: 500, pages: 6 });
@@ -259,7 +259,7 @@ test('a full spool releases what was set aside for a removed sink first, oldest 
   expect(runs.store.aside.read('es', null, { after: 0, most: 1 })[0]?.offset).toBe(20 - left);
 });
 
-test('what is set aside for a sink of the config counts where pages of a removed one are released', () => {
+test('events set aside for a sink of the config count where pages of a removed one are released', () => {
   const runs = new Runs(10_000);
   runs.runs(['disk', 'es'], 0);
   runs.hold(2, { pad: 500, pages: 6 });
@@ -338,7 +338,7 @@ test('a kill between a release and its report loses no report and repeats none',
   expect(runs.store.knownSinks.unreported()).toEqual([]);
 });
 
-test('what is released while a report is on its way stays to be reported', () => {
+test('releases during a report stay to be reported', () => {
   const runs = withoutEs();
   const { knownSinks } = runs.store;
   const release = (to: number, events: number) => {

@@ -59,7 +59,7 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
   },
 );
 
-test('takeLock heeds the lock alone, not a name left by a process whose number another one has now', async () => {
+test('takeLock checks the lock alone, not a name left by a process whose number another one has now', async () => {
   const dir = tempDir();
   await endChild(await holderIn(dir), 'SIGKILL');
   const alive = { pid: process.pid, host: hostname(), since: '2026-11-01T00:00:00Z' };
@@ -71,7 +71,7 @@ test('takeLock heeds the lock alone, not a name left by a process whose number a
   expect(free).toBeNull();
 });
 
-test('takeLock leaves the lock to its holder when it is asked again by the same process', async () => {
+test('takeLock leaves the lock to its holder when the same process requests it again', async () => {
   const dir = tempDir();
   const lock = takeLock(dir);
   expect(() => takeLock(dir)).toThrow(`process ${process.pid} on `);
@@ -91,7 +91,7 @@ test('takeLock leaves the lock to its holder when it is asked again by the same 
   lock.release();
 });
 
-test('takeLock says what is in its way where that is no other process', () => {
+test('takeLock names the obstacle if that is no other process', () => {
   const dir = join(tempDir(), 'state');
   writeFileSync(dir, 'a file');
 
@@ -114,7 +114,7 @@ test('holderOf neither makes a directory locked nor takes a lock away', async ()
   lock.release();
 });
 
-test('takeLock tells that it is held also where the holder’s name cannot be read', async () => {
+test('takeLock reports that it is held also if the holder’s name cannot be read', async () => {
   const dir = tempDir();
   await holderIn(dir);
   writeFileSync(join(dir, 'owner.json'), '{"pid":');
@@ -122,7 +122,7 @@ test('takeLock tells that it is held also where the holder’s name cannot be re
   expect(() => takeLock(dir)).toThrow('another process holds it');
 });
 
-describe('somebody who can write to the directory', () => {
+describe('an attacker who can write to the directory', () => {
   const victim = () => {
     const path = join(tempDir(), 'victim');
     writeFileSync(path, 'theirs');
@@ -136,7 +136,7 @@ describe('somebody who can write to the directory', () => {
     'a directory': (path) => mkdirSync(path),
   };
 
-  test.each(Object.entries(inPlace))('puts %s in the place of owner.json', async (_, put) => {
+  test.each(Object.entries(inPlace))('puts %s at the path of owner.json', async (_, put) => {
     const [dir, other] = [tempDir(), victim()];
     put(join(dir, 'owner.json'), other);
 
@@ -157,7 +157,7 @@ describe('somebody who can write to the directory', () => {
     ['a link to another file', (path: string, other: string) => symlinkSync(other, path)],
     ['a link to nothing', (path: string, other: string) => symlinkSync(`${other}.none`, path)],
     ['a pipe', (path: string) => spawnSync('mkfifo', [path])],
-  ])('puts %s in the place of lock.db', (_, put) => {
+  ])('puts %s at the path of lock.db', (_, put) => {
     const [dir, other] = [tempDir(), victim()];
     const { mode } = statSync(other);
     put(join(dir, 'lock.db'), other);

@@ -67,7 +67,7 @@ test.each(versions)(
   },
 );
 
-test.each(versions)('store goes on with all that version %i has left', (version) => {
+test.each(versions)('store resumes with all data of version %i', (version) => {
   later.length = 0;
   const dir = leftBy(version);
   const damage = findDamage(join(dir, 'sluice.db'), null);
@@ -103,7 +103,7 @@ test.each(versions)('store goes on with all that version %i has left', (version)
   expect(findDamage(join(dir, 'sluice.db'), null)).toBeNull();
 });
 
-test('store only looks at an older database where that is all that is wanted', () => {
+test('store only reads an older database if it is opened for reading', () => {
   later.length = 0;
   const dir = leftBy(1);
 
@@ -126,7 +126,7 @@ function made(dir: string): string {
   return id;
 }
 
-test('store brings an older database up to date and keeps what it holds', () => {
+test('store brings an older database up to date and keeps its content', () => {
   const dir = tempDir();
   const id = made(dir);
   const before = versionOf(dir);

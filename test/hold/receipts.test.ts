@@ -15,7 +15,7 @@ function hold(store: Store, count: number): void {
   store.transaction(() => store.hold({ ...page, uids: Buffer.alloc(32 * count) }, 0));
 }
 
-test('of many moments enough stay for each place, and none is too late', () => {
+test('of many moments enough are kept for each position, and none is too late', () => {
   const store = aStore();
   const all = Array.from({ length: 500 }, (_, i) => {
     hold(store, 1 + (i % 3));

@@ -94,7 +94,7 @@ test('RecentPages does not let pages from behind push out the newest', () => {
   expect(recent.from(0, 1)).toHaveLength(0);
 });
 
-test('RecentPages forgets on request what ends before an offset, and no page that reaches beyond it', () => {
+test('RecentPages forgets on request the pages that end before an offset, and no page that reaches beyond it', () => {
   const recent = new RecentPages(1_000);
   for (const page of inARow([
     [2, 10],

@@ -99,7 +99,7 @@ function made(from: readonly Origin[]): string {
 
 const all = () => true;
 
-test('of several each sink lacks what it lacked of each, and of parts of one as well', () => {
+test('of several each sink lacks the events it lacked of each, and of parts of one as well', () => {
   fc.assert(
     fc.property(fc.array(aState, { minLength: 1, maxLength: 3 }), (states) => {
       const dirs = states.map((state, index) => filled(state, String(index)));
@@ -118,7 +118,7 @@ test('of several each sink lacks what it lacked of each, and of parts of one as 
   );
 });
 
-test('streams, letters and requests of both are there, with numbers of their own', () => {
+test('streams, dead letters and requests of both are there, with numbers of their own', () => {
   const dirs = ['one', 'two'].map((name) => {
     const dir = tempDir();
     const store = new Store({ dir, sync: 'none', keepMs: 0 });
@@ -168,7 +168,7 @@ test('streams, letters and requests of both are there, with numbers of their own
   store.close();
 });
 
-test('what several databases keep for a removed sink is kept in the new one, by its numbers', () => {
+test('events that several databases keep for a removed sink are kept in the new one, by its numbers', () => {
   const withGone = (fill: (store: Store) => void) => {
     const dir = tempDir();
     const store = new Store({ dir, sync: 'none', keepMs: 0, removedSinksMs: 1_000 });

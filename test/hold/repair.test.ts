@@ -50,7 +50,7 @@ const unreadable: Readonly<Record<string, (path: string) => void>> = {
 };
 
 describe.each(Object.entries(unreadable))('mendDatabase, where the database %s', (_, damage) => {
-  test('goes back to where all was delivered and tells every stream’s sinks', () => {
+  test('goes back to the last position delivered everywhere and reports it to every stream’s sinks', () => {
     const dir = copied(closed.dir);
     damage(join(dir, 'sluice.db'));
 
@@ -99,7 +99,7 @@ const partial: Readonly<Record<string, (dir: string, path: string) => void>> = {
 };
 
 describe.each(Object.entries(partial))('mendDatabase, where the database %s', (_, damage) => {
-  test('keeps what can be read, and loses nothing', () => {
+  test('keeps all readable data, and loses nothing', () => {
     const dir = copied(closed.dir);
     damage(dir, join(dir, 'sluice.db'));
 
@@ -143,7 +143,7 @@ test('mendDatabase leaves no sink waiting for events that were the last and are 
   store.close();
 });
 
-test('mendDatabase goes on as the same spool in an epoch of its own, since what sinks know of lost numbers is void', async () => {
+test('mendDatabase resumes as the same spool in an epoch of its own, since the sinks’ knowledge of lost numbers is void', async () => {
   const dir = copied(closed.dir);
   const numbering = () => {
     const store = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
@@ -163,7 +163,7 @@ test('mendDatabase goes on as the same spool in an epoch of its own, since what 
   expect(reachOf(last, after).position).toBeLessThanOrEqual(closed.end);
 });
 
-test('mendDatabase believes no number of before where streams go back: what comes again is told by uid', () => {
+test('mendDatabase trusts no earlier number if streams go back: repeats are recognised by uid', () => {
   const dir = copied(closed.dir);
   const before = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
   const { spool, epochs } = before.numbering;
@@ -183,7 +183,7 @@ test('mendDatabase believes no number of before where streams go back: what come
 });
 
 test.each(['cut', 'emptied', 'removed'])(
-  'findOlder tells of a log that was %s, and once',
+  'findOlder reports a log that was %s, and once',
   async (how) => {
     const dir = copied(killed.dir);
     const log = join(dir, 'sluice.db-wal');
@@ -217,7 +217,7 @@ test('findOlder finds nothing in a state that is as it was left, killed or close
   expect(none).toEqual([null, null]);
 });
 
-test('mendDatabase does not let SQLite pass over the log where the header asks for another journal', () => {
+test('mendDatabase does not let SQLite skip the log if the header names another journal', () => {
   const dir = copied(killed.dir);
   overwrite(join(dir, 'sluice.db'), 18, Buffer.from([1, 1]));
 
@@ -246,7 +246,7 @@ test('mendDatabase keeps the damaged files as they were found, for their owner o
   );
 });
 
-test('mendDatabase reads again from the start where no place is known to be delivered', () => {
+test('mendDatabase reads again from the start if no delivered position is known', () => {
   const dir = copied(closed.dir);
   writeFileSync(join(dir, 'sluice.db'), 'nothing');
   writeFileSync(join(dir, 'delivered.json'), readFileSync(join(dir, 'delivered.json')).subarray(9));
@@ -290,7 +290,7 @@ test('mendDatabase leaves a database of a newer sluice to be refused', () => {
   expect(() => new Store({ dir, sync: 'normal', keepMs: 0 })).toThrow('newer sluice (schema 77)');
 });
 
-test('mendDatabase finishes what a start that was cut off had begun', () => {
+test('mendDatabase finishes a repair that an interrupted start had begun', () => {
   const dir = copied(closed.dir);
   const path = join(dir, 'sluice.db');
   writeFileSync(path, 'nothing');
@@ -316,7 +316,7 @@ test('mendDatabase finishes what a start that was cut off had begun', () => {
   expect(lossesIn(dir, closed)).toEqual([]);
 });
 
-test('spool goes on in a mended directory, and streams’ places are known there too', async () => {
+test('spool resumes in a repaired directory, and streams’ positions are known there too', async () => {
   const dir = copied(killed.dir);
   overwrite(join(dir, 'sluice.db'), rootOf(dir, 'entity'), Buffer.alloc(sqlitePage));
   repair(dir);

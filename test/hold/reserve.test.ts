@@ -43,7 +43,7 @@ test('reserve of a spool grows before its log does', async () => {
   expect(sizes).toEqual([4, 4, 8, 16]);
 });
 
-test.skipIf(!canMount)('reserve that has no room to grow stays what it was', () => {
+test.skipIf(!canMount)('reserve without room to grow keeps its size', () => {
   const dir = tempDir();
   const script = `
     import { statSync, writeFileSync } from 'node:fs';

@@ -33,7 +33,7 @@ const metLater: Readonly<
 };
 
 test.each(Object.entries(metLater))(
-  'spool that finds damage in %s tells everybody and goes no further; the next start mends it',
+  'spool that finds damage in %s rejects every caller and goes no further; the next start repairs it',
   async (_, { damage, meet }) => {
     const dir = copied(closed.dir);
     damage(dir, join(dir, 'sluice.db'));

@@ -19,7 +19,7 @@ function settings(dir: string, more: Partial<SpoolSettings> = {}): SpoolSettings
   return { dir, sync: 'full', keepMs: 0, sinks: ['a', 'b'], bytesMax: 1e9, eager: true, ...more };
 }
 
-test('spool gives back after reopening what append had resolved', async () => {
+test('spool returns after reopening the pages that append had resolved', async () => {
   const dir = tempDir();
   const before = await openSpool(settings(dir));
   await before.append({
@@ -72,7 +72,7 @@ test('spool keeps a position from going back, and its mark with it', async () =>
   expect(progress).toEqual({ position: 3, mark: { bytes: 9 } });
 });
 
-test('spool knows after a kill what a sink had reached, though no commit came', async () => {
+test('spool knows after a kill the position that a sink had reached, though no commit came', async () => {
   const dir = tempDir();
   const spool = await openSpool(settings(dir, { eager: false }));
   await spool.append(anAppend({ ids: ['1', '2', '3', '4'] }));
@@ -93,7 +93,7 @@ test('spool knows after a kill what a sink had reached, though no commit came', 
   expect(lastProgress.map(({ position }) => position)).toEqual([3, 2]);
 });
 
-test('spool makes polling wait above its cap and lets it go on once sinks have passed', async () => {
+test('spool makes polling wait above its cap and lets polling resume once sinks have passed', async () => {
   const spool = await openSpool(settings(tempDir(), { bytesMax: 2_000, sinks: ['a'] }));
   const signal = new AbortController().signal;
   await spool.append(anAppend({ ids: ['1'], pad: 3_000 }));
@@ -136,7 +136,7 @@ test('spool says that a file which is no database is damaged, and leaves it as i
 });
 
 test.each([0o000, 0o022, 0o777])(
-  'spool lets nobody else look into its directory, with a umask of %o',
+  'spool allows no other user into its directory, with a umask of %o',
   async (mask) => {
     const dir = join(tempDir(), 'state');
     const before = process.umask(mask);

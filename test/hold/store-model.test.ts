@@ -285,7 +285,7 @@ class Run {
   }
 }
 
-test('store holds what lists would hold', () => {
+test('store has the content of the model’s lists', () => {
   fc.assert(
     fc.property(fc.array(action, { maxLength: 30, size: 'max' }), (actions) => {
       const run = new Run();

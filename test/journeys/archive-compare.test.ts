@@ -84,7 +84,7 @@ function written(dir: string, code: string): readonly Written[] {
     .filter(({ metadata }) => metadata.event_code === code);
 }
 
-test('what upstream drops, changes and adds is found, told and entered', async () => {
+test('records that upstream drops, changes and adds are found, reported and entered', async () => {
   const dir = tempDir();
   const before = Array.from({ length: 10 }, (_, n) => aRecord(n));
   const { list, receiver } = await aList(before);
@@ -160,7 +160,7 @@ test('lists per parent are compared as one stream, and a parent that is gone wit
   });
 });
 
-test('one that is broken off goes on with the stream that it was at', async () => {
+test('an interrupted one resumes with its current stream', async () => {
   const dir = tempDir();
   const { list, receiver } = await aList(Array.from({ length: 3 }, (_, n) => aRecord(n)));
   const more = '  more: { type: audit_events, upstream: edge, every: 1h, path: /more }';

@@ -87,7 +87,7 @@ sinks:
   };
 }
 
-test('a state that is older, by a copy or a lost log of its database, or lost: it goes on behind', async () => {
+test('a state that is older, by a copy or a lost log of its database, or lost: it resumes after the archive’s end', async () => {
   const { at, configure, archived, once, grow, killedAt, putBack, copy } = await aJourney();
   const config = configure();
   await killedAt(firstEvents, config);
@@ -147,7 +147,7 @@ globalThis.Date = class extends Date {
   expect(readdirSync(at('archive/checkpoints/2026/11')).length).toBeGreaterThan(0);
 });
 
-test('an archive that is gone, cut, or another’s is refused unchanged, and goes on where it is back', async () => {
+test('an archive that is gone, cut, or another’s is refused unchanged, and resumes once it is back', async () => {
   const { at, configure, archived, once, grow, killedAt, refusal, copy } = await aJourney();
   const config = configure();
   await killedAt(firstEvents, config);
@@ -187,7 +187,7 @@ test('an archive that is gone, cut, or another’s is refused unchanged, and goe
   expect(new Set([...first, ...second]).size).toBe(firstEvents + 100);
 });
 
-test('of two processes that go on from copies of one state, the archive has one, and whole', async () => {
+test('of two processes that resume from copies of one state, the archive has one, and whole', async () => {
   const { configure, archived, grow, copy } = await aJourney();
   const first = startSluice(['run', '-c', configure()]);
   const has = (count: number, what: string) =>
@@ -214,7 +214,7 @@ const canMount =
 if (!canMount) console.log('skipped: an archive on a full disk: unshare cannot mount a tmpfs here');
 
 test.skipIf(!canMount)(
-  'a disk that is full, and one that is read-only: it is told, and nothing is lost',
+  'a disk that is full, and one that is read-only: it is reported, and nothing is lost',
   async () => {
     const { at, configure, archived, once, grow } = await aJourney();
     const config = configure();

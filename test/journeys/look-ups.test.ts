@@ -68,7 +68,7 @@ test('a name stands beside a number of a record that is not mapped', async () =>
   expect(named.status).not.toContain('ip_protocols');
 });
 
-test('where the class has a place for the name, it stands there', async () => {
+test('if the class has an attribute for the name, the name is there', async () => {
   const { events } = await runOnce(enrich, mapping);
   const mapped = events.find((event) => event.connection_info?.protocol_num === 6);
   expect(mapped.connection_info).toMatchObject({ protocol_num: 6, protocol_name: 'tcp' });

@@ -42,7 +42,7 @@ sinks:
   return { state, config, env, once, sandbox, lines, uidsOfRecords, copy: join(dir, 'copy') };
 }
 
-test('a state that is put back, or lost, neither cuts the file nor repeats in it, and is told', async () => {
+test('a state that is put back, or lost, neither cuts the file nor repeats in it, and is reported', async () => {
   const { state, copy, once, sandbox, lines, uidsOfRecords } = await aJourney();
   await once();
   cpSync(state, copy, { recursive: true });
@@ -68,7 +68,7 @@ test('a state that is put back, or lost, neither cuts the file nor repeats in it
   }
 });
 
-test('a log of the database that is removed after a kill is told, and repeats nothing in the file', async () => {
+test('a log of the database that is removed after a kill is reported, and repeats nothing in the file', async () => {
   const { state, config, env, once, sandbox, uidsOfRecords } = await aJourney();
   await once();
   sandbox.control.grow('/v1/audit/events', events / 2);

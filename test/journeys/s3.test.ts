@@ -168,7 +168,7 @@ describe(`s3 sink at ${name}`, () => {
     },
   );
 
-  test('a state that is put back, or lost, repeats nothing, and is told', async () => {
+  test('a state that is put back, or lost, repeats nothing, and is reported', async () => {
     const { state, copy, once, grow, uids, objects } = await aJourney('gzip');
     await once();
     cpSync(state, copy, { recursive: true });

@@ -67,7 +67,7 @@ sinks:
 
 const deliveryIds = (all: readonly Event[]) => all.map(({ unmapped }) => unmapped.delivery?.id);
 
-test('what upstream has delivered is in the file, and its poller is asked at once', async () => {
+test('deliveries from upstream are in the file, and the poller runs at once', async () => {
   const { sandbox, config, start, events, brought } = await started([
     { path: '/webhooks/**', every: 7, fault: 'forged' },
     { path: '/webhooks/**', every: 5, fault: 'unsigned' },

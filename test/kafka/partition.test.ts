@@ -46,7 +46,7 @@ describe('choosePartition', () => {
     );
   });
 
-  test('without a key goes round the partitions that have a leader, one a turn', () => {
+  test('without a key rotates through the partitions that have a leader, one a turn', () => {
     const partitions = { count: 4, led: [0, 1, 3] };
 
     const chosen = [0, 1, 2, 3].map((turn) => choosePartition(null, turn, partitions));

@@ -96,7 +96,7 @@ test('each leader gets one request, and one that refuses is sent nothing before 
   );
 });
 
-test('a batch whose leader has moved goes to the new one with the same bytes, also after a lost answer', async () => {
+test('a batch whose leader has moved goes to the new one with the same bytes, also after a lost response', async () => {
   const { leaders, sent, sending } = aCluster();
   const done = sending.send(records());
   const [one, two, three] = await requestsSent(sent, 3);
@@ -115,7 +115,7 @@ test('a batch whose leader has moved goes to the new one with the same bytes, al
   expect([...(toThree?.bytes ?? []), ...(toTwo?.bytes ?? [])]).toEqual(two?.bytes);
 });
 
-test('sequence numbers go on from request to request', async () => {
+test('sequence numbers continue from request to request', async () => {
   const { sent, sending } = aCluster();
   const first = sending.send(records());
   for (const request of await requestsSent(sent, 3)) accept(request);
@@ -130,7 +130,7 @@ test('sequence numbers go on from request to request', async () => {
   ]);
 });
 
-test('what does not pass is a failure once all have ended, and says whether a request may still arrive', async () => {
+test('a request that fails is a failure once all have ended, and reports whether it may still arrive', async () => {
   const { sent, sending } = aCluster();
   const answers = async (other: (request: Sent) => void) => {
     const from = sent.length;

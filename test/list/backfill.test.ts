@@ -103,7 +103,7 @@ describe('a backfill', () => {
     },
   );
 
-  test.for(kinds)('goes on after a cut with nothing lost or repeated: %s', async ([, ...how]) => {
+  test.for(kinds)('resumes after a cut with nothing lost or repeated: %s', async ([, ...how]) => {
     const { deps, uids, past } = await aReadList(...how);
     const first = counting(deps.stream, 3);
     await expect(new Backfill({ ...deps, stream: first.stream }).poll(first.cut)).rejects.toThrow(
@@ -153,7 +153,7 @@ describe('a backfill', () => {
     },
   );
 
-  test('walks anew, repeats left out, where upstream has forgotten its place', async () => {
+  test('walks again, without repeats, if upstream has forgotten its position', async () => {
     const { deps, uids, past, clock } = await aReadList({ path: AUDIT, cursor_lifetime_s: 60 });
     const first = counting(deps.stream, 3);
     await new Backfill({ ...deps, stream: first.stream }).poll(first.cut).catch(() => undefined);
@@ -166,7 +166,7 @@ describe('a backfill', () => {
     expect((await past()).toSorted()).toEqual(uids.toSorted());
   });
 
-  test('is halted where its list is asked for in another way than before', async () => {
+  test('is halted if its list is requested in another way than before', async () => {
     const { deps } = await aReadList({ path: AUDIT });
     await new Backfill(deps).poll(never);
     const stream = { ...deps.stream, fingerprint: 'another' };

@@ -66,7 +66,7 @@ describe('a checkpoint of version 1', () => {
   });
 });
 
-test('a changed paging leaves nothing but what is known of the records', () => {
+test('a changed paging leaves only the memory of the records', () => {
   const before = read(corpus.find(({ round, nameless }) => round !== null && nameless) ?? {});
   const print = (paging: string) => JSON.stringify(['http://a', '/b', [], paging, []]);
 
@@ -86,7 +86,7 @@ test('a changed paging leaves nothing but what is known of the records', () => {
   expect(after).toEqual({ ...fresh, growth, memory, wanted: requested, told: reported });
 });
 
-test('blocks that have got other numbers are told with those, and nothing else changes', () => {
+test('blocks with changed numbers are renumbered, and nothing else changes', () => {
   const walking = read(corpus.find(({ openWalk }) => openWalk !== null) ?? {});
   const memory = { ...walking.memory, olderUpTo: 3 };
   const block = walking.start.openWalk?.block ?? 0;

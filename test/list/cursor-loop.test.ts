@@ -23,7 +23,7 @@ function watchOf(spans: readonly (TimeSpan | null)[]): CursorLoopWatch {
   return watch;
 }
 
-test('CircleWatch says of all pages together what their times say, the first of each page', () => {
+test('CircleWatch combines the times of all pages, from the first record of each page', () => {
   const span = fc.record({
     earliest: fc.nat({ max: 900 }),
     more: fc.constantFrom(0, 50, 99, 100, 5000),

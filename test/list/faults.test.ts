@@ -39,7 +39,7 @@ const idsOf = async (list: ListUnderTest) => (await list.records()).map(({ id })
 const textsOf = async (list: ListUnderTest) => (await list.records()).map(({ text }) => text);
 
 describe('a reader that is stopped', () => {
-  test('at any page goes on where it was', async () => {
+  test('at any page resumes at its position', async () => {
     const orders = ['oldest_first', 'newest_first'] as const;
     const cuts = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 });
     const kinds = fc.record({ order: fc.constantFrom(...orders), named: fc.boolean(), cuts });
@@ -116,7 +116,7 @@ function fullWhile(spool: Spool, isFull: () => boolean): Spool {
   });
 }
 
-test('a finding is told once it is held, and not where that fails', async () => {
+test('a finding is reported once it is stored, and not if that fails', async () => {
   const world = await standingSandbox();
   const { sandbox, clock } = world;
   let fails = false;
@@ -137,7 +137,7 @@ test('a finding is told once it is held, and not where that fails', async () => 
   expect(list.found).toEqual(await list.told());
 });
 
-describe('a page that is asked for ahead', () => {
+describe('a page that is requested ahead', () => {
   test('is given up when the page before it cannot be committed, and both are read again', async () => {
     const world = await standingSandbox();
     let fails = true;
@@ -171,7 +171,7 @@ describe('a page that is asked for ahead', () => {
 
 describe('cursors', () => {
   test.for([400, 404, 409, 410, 422] as const)(
-    'A06 A07: one refused with %i costs a walk without repeats, and is told',
+    'A06 A07: one rejected with %i costs a walk without repeats, and is reported',
     async (status) => {
       const world = await standingSandbox();
       const { sandbox, clock } = world;
@@ -189,7 +189,7 @@ describe('cursors', () => {
     },
   );
 
-  test('A06: one refused once is asked again, and nothing is told', async () => {
+  test('A06: one rejected once is requested again, and nothing is reported', async () => {
     const world = await standingSandbox();
     const { sandbox } = world;
     const list = await aList(world);
@@ -258,7 +258,7 @@ describe('cursors', () => {
   });
 
   test.for([{ ids: 'text' as const }, { ids: 'none' as const }])(
-    'A08: one that is silently ignored gives nothing twice, and is told: ids $ids',
+    'A08: one that is silently ignored repeats nothing, and is reported: ids $ids',
     async ({ ids }) => {
       const world = await standingSandbox();
       const { sandbox, clock } = world;
@@ -294,7 +294,7 @@ describe('cursors', () => {
   });
 
   test.for([{ ids: 'text' as const }, { ids: 'none' as const }])(
-    'A04: a circle is noticed, and the checkpoint stays before it: ids $ids',
+    'A04: a cursor loop is noticed, and the checkpoint stays before it: ids $ids',
     async ({ ids }) => {
       const world = await standingSandbox();
       const { sandbox } = world;
@@ -314,7 +314,7 @@ describe('cursors', () => {
     },
   );
 
-  test('A04: what was met again on the way round a circle is not taken for held', async () => {
+  test('A04: records seen again within a cursor loop do not count as stored', async () => {
     const world = await standingSandbox();
     let repaired = false;
     const list = await aList(world, {
@@ -339,7 +339,7 @@ describe('cursors', () => {
     expect((await textsOf(list)).toSorted()).toEqual(texts);
   });
 
-  test('A04 A05: a last page that comes again behind empty ones is the end, and no circle', async () => {
+  test('A04 A05: a last page that comes again after empty ones is the end, and no cursor loop', async () => {
     const world = await standingSandbox();
     const pages = new Map<string | null, { ids: readonly string[]; next: string | null }>([
       [null, { ids: ['a', 'b'], next: 'c1' }],
@@ -411,7 +411,7 @@ describe('pages that are none', () => {
   ] as const;
 
   test.for(faults.map((fault) => ({ fault, name: JSON.stringify(fault) })))(
-    'are asked for again and never end the list: $name',
+    'are requested again and never end the list: $name',
     async ({ fault }) => {
       const world = await standingSandbox();
       const { sandbox } = world;
@@ -549,7 +549,7 @@ describe('limits', () => {
     expect(differences(await idsOf(list), ledgerIds(world.sandbox))).toEqual(none);
   });
 
-  test('A36: what stands before a blocked record is read, then the stream waits', async () => {
+  test('A36: records before a blocked record are read, then the stream waits', async () => {
     const world = await standingSandbox();
     world.sandbox.control.setFaults({ lists: [{ path: AUDIT, blocked_index: 17 }] });
     const list = await aList(world);
@@ -641,7 +641,7 @@ describe('records', () => {
     expect(differences(await idsOf(list), ledgerIds(sandbox, WEB))).toEqual(none);
   });
 
-  test('A14: one that is said to be immutable and changes is told in both versions, and as a violation', async () => {
+  test('A14: one that is declared immutable and changes is reported in both versions, and as a violation', async () => {
     const world = await standingSandbox({ events: 5 });
     const list = await aList(world, {
       wrap: (stream) =>
@@ -667,7 +667,7 @@ describe('records', () => {
   });
 
   test.for(['oldest_first', 'newest_first'] as const)(
-    'A11: an outage longer than retention is told as a suspected gap: %s',
+    'A11: an outage longer than retention is reported as a suspected gap: %s',
     async (order) => {
       const world = await standingSandbox();
       const { sandbox, clock } = world;
@@ -691,7 +691,7 @@ describe('records', () => {
     },
   );
 
-  test('A10: with start now, what was there before is not told', async () => {
+  test('A10: with start now, earlier records are not reported', async () => {
     const world = await standingSandbox();
     const { sandbox, clock } = world;
     const list = await aList(world, { settings: { start: 'now' } });

@@ -22,7 +22,7 @@ test.for([
   { at: 451, events: 500, order: 'oldest_first' },
   { at: 451, events: 500, order: 'newest_first' },
 ] as const)(
-  'A36: row $at of $events that is not shown is told once, and all others are delivered: $order',
+  'A36: row $at of $events that is not shown is reported once, and all others are delivered: $order',
   async ({ at, events, order }) => {
     const world = await standingSandbox({ events });
     const { sandbox, clock } = world;

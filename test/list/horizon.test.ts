@@ -36,7 +36,7 @@ describe('remember', () => {
     expect(remembered.map(({ count }) => count)).toEqual(Array(5).fill(100_000));
   });
 
-  test('moves the horizon to the latest of what may be forgotten, and never back', () => {
+  test('moves the horizon to the latest time that may be forgotten, and never back', () => {
     expect(memoryAfter([7, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1]).horizon).toBe(7);
     expect(memoryAfter([7, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]).horizon).toBe(7);
     expect(memoryAfter([1, 1, 7, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1]).horizon).toBe(7);
@@ -101,7 +101,7 @@ describe('a list that is longer than the memory', () => {
     { ids: 'none', order: 'unknown' },
     { ids: 'text', order: 'oldest_first' },
   ] as const)(
-    'is read again without holding again what is forgotten: order $order, ids $ids',
+    'is read again without storing forgotten records again: order $order, ids $ids',
     async ({ ids, order }) => {
       const { sandbox, clock, list, requests } = await longList(
         ids,
@@ -123,7 +123,7 @@ describe('a list that is longer than the memory', () => {
     },
   );
 
-  test('that grows at its start holds again no more than what may be late', async () => {
+  test('that grows at its start stores again only records that may be late', async () => {
     const { clock, list, times } = await longList('text', 'newest_first', (all) =>
       Math.max(...all),
     );
@@ -137,7 +137,7 @@ describe('a list that is longer than the memory', () => {
     expect(again.filter((time) => Date.parse(time) < newest - minuteMs)).toEqual([]);
   });
 
-  test('is not read again where what is forgotten has no time', async () => {
+  test('is not read again if forgotten records have no time', async () => {
     const { sandbox, clock, list, requests } = await longList(
       'text',
       'oldest_first',

@@ -79,7 +79,7 @@ test('A49: Identifier keeps apart ids that parsing or encoding would make alike'
   expect(new Set(ids.map((_, i) => keyOf(identified, i, 2))).size).toBe(ids.length);
 });
 
-test('Identifier gives a record the same uid on any page, at any place, in any company of its records', () => {
+test('Identifier gives a record the same uid on any page, at any position, in any company of its records', () => {
   const page = ['{"id":"a"}', '{"id":17}', '{"no":"id"}'];
 
   const together = uidsOf(page);
@@ -115,7 +115,7 @@ test('A14: Identifier gives each content under one id a uid of its own, and all 
   expect(new Set(versions.map((_, i) => keyOf(identified, i, 2))).size).toBe(1);
 });
 
-test('Identifier leaves out what is ignored, of records with and without an id', () => {
+test('Identifier leaves out ignored fields, of records with and without an id', () => {
   const ignore = ['age', 'meta.seen'];
   const [named, namedLater] = uidsOf(
     ['{"id":"a","age":1,"meta":{"seen":1}}', '{"id":"a","age":2,"meta":{"seen":2}}'],
@@ -129,7 +129,7 @@ test('Identifier leaves out what is ignored, of records with and without an id',
   expect(uidsOf([untouched], { ignore })).toEqual(uidsOf([untouched]));
 });
 
-test('Identifier keeps uids as they are: a receiver tells repeats by them', () => {
+test('Identifier keeps uids as they are: a receiver recognises repeats by them', () => {
   expect(uidsOf(['{"id":"a","x":1}', '{"n":1}'])).toEqual([
     'd7963d15721b31d257b3c94ac2a15b1eee231f57b35cd070b897bf5b64a1ba50',
     'fae60da008c1006dd83a38a4a80b6326b4ce2b6548077f9d4ffd2081ca86ffec',
@@ -147,7 +147,7 @@ test.each(['{}', '{"id":null}', '{"id":""}', '{"id":true}', '{"id":{"a":1}}', '"
   },
 );
 
-test('Identifier does not take a record without id for one whose id is that record’s text', () => {
+test('Identifier does not mistake a record without id for one whose id is that record’s text', () => {
   const plain = identifier();
   const [byId] = uidsOf(['{"id":"{}"}'], { by: plain });
   const [byBytes] = uidsOf(['{}'], { by: plain });

@@ -25,7 +25,7 @@ function numbered(n: number): Uint32Array {
   return Uint32Array.from([n * 16, n, 0, 1]);
 }
 
-test('KeyTable knows what a Map would know', () => {
+test('KeyTable has the entries of a Map', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(key, value), { maxLength: 60 }), key, (entries, probe) => {
       const table = new KeyTable();
@@ -47,7 +47,7 @@ test('KeyTable knows what a Map would know', () => {
   );
 });
 
-test('KeyTable grows to many keys whose hashes meet, and reads them at any place of an array', () => {
+test('KeyTable grows to many keys whose hashes collide, and reads them at any offset of an array', () => {
   const table = new KeyTable();
   const count = 20_000;
   const padded = new Uint32Array(3 + 4);
@@ -76,7 +76,7 @@ function identity(n: number, number: number): Uint32Array {
   return Uint32Array.from([...numbered(n), number]);
 }
 
-test('Repeats gives back the value last added, and -1 for what it has not seen', () => {
+test('Repeats returns the value last added, and -1 for an unseen key', () => {
   const repeats = new Repeats();
 
   repeats.addAll(Uint32Array.from([...identity(1, 10), ...identity(2, 20)]), true);

@@ -51,7 +51,7 @@ test('A02: the end that was idle when the order was learned is looked at within 
   expect(differences(held, ledgerIds(sandbox))).toEqual(none);
 });
 
-test('what a clock that was hours ahead has noted holds nothing off', async () => {
+test('a time stored by a clock that was hours ahead delays nothing', async () => {
   const world = await standingSandbox();
   const { sandbox, clock } = world;
   const wishes = { settings: { rewind_every: '5m', reconcile_every: '5m' }, spool: await aSpool() };
@@ -69,7 +69,7 @@ test('what a clock that was hours ahead has noted holds nothing off', async () =
   expect(sweptAt).toBeLessThanOrEqual(clock.now());
 });
 
-test('what came late while a clock was hours ahead is read by the next with the right one', async () => {
+test('records that came late while a clock was hours ahead are read by the next process with the right one', async () => {
   const world = await standingSandbox();
   const { sandbox, clock } = world;
   const wishes = {

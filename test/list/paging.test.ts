@@ -26,8 +26,8 @@ const readingOf = (
 const doubtful = { outcome: 'done', doubt: { code: 'paging_suspected' } };
 const well = { outcome: 'done', fresh: 0, more: false };
 
-describe('what is doubted', () => {
-  test('A28: is told once until it changes, over restarts, and ends when nothing shows it any more', async () => {
+describe('a doubt', () => {
+  test('A28: is reported once until it changes, over restarts, and ends when no sign is left', async () => {
     const world = await standingSandbox();
     let shown: object = { has_more: true };
     const list = await aList(
@@ -91,7 +91,7 @@ describe('what is doubted', () => {
     expect(await list.conditions()).toEqual(['source.paging_suspected']);
   });
 
-  test('A14 A30: is no length of which ids that come round were not counted', async () => {
+  test('A14 A30: is no length after which repeated ids were not counted', async () => {
     const world = await standingSandbox();
     const rows = Array.from({ length: 20 }, (_, n) => ({ id: `r${n % 5}`, n }));
     const answer = ({ position }: PageQuery) => {
@@ -109,7 +109,7 @@ describe('what is doubted', () => {
     expect(await list.conditions()).not.toContain('source.paging_suspected');
   });
 
-  test('A29 A31: is an offset that is not heeded, and it is no circle and no row that moves', async () => {
+  test('A29 A31: is an offset that is ignored, and it is no cursor loop and no row that moves', async () => {
     const world = await standingSandbox();
     let asked = 0;
     const answer = () => {
@@ -153,7 +153,7 @@ describe('a position that is refused', () => {
     const next = from + 10 < count ? String(from + 10) : null;
     return pageOf(rowsOf(count).slice(from, from + 10), { next_cursor: next });
   };
-  test('2.8: for ever is asked for ever more seldom, though the list is begun anew for it', async () => {
+  test('2.8: for ever is checked ever more seldom, though the list is read again for it', async () => {
     const isSecond = ({ position }: PageQuery) =>
       position.by === 'cursor' && position.cursor !== null;
     const list = await aList(
@@ -196,7 +196,7 @@ describe('the flag of numbered pages', () => {
   test.each([
     ['ids', (id: string) => ({ id })],
     ['no ids', (n: string) => ({ n })],
-  ])('A29: has nothing asked for behind the last page, with %s', async (_, rowOf) => {
+  ])('A29: has no page requested after the last one, with %s', async (_, rowOf) => {
     const world = await standingSandbox();
     const rows = Array.from({ length: 30 }, (_, n) => rowOf(`r${n}`));
     const refused: number[] = [];

@@ -199,7 +199,7 @@ test('an upstream that always answers so stays where it is, and its waits grow',
   expect(new Set(held).size).toBe(held.length);
 });
 
-test('with partial: accept such an answer counts as complete', async () => {
+test('with partial: accept such a response counts as complete', async () => {
   const { sandbox, clock } = await standingSandbox();
   const list = await aList(
     { sandbox, clock },
@@ -233,7 +233,7 @@ test('a backfill does not pass a part', async () => {
   expect(held.toSorted()).toEqual([...ledgerIds(sandbox)].toSorted());
 });
 
-describe('what counts as a report of missing records', () => {
+describe('the signs of missing records', () => {
   const ask = async (body: unknown, items = 'data') => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const list = madeUpList(async () => okOf(text), {
@@ -278,7 +278,7 @@ describe('what counts as a report of missing records', () => {
     expect(answer).toMatchObject({ outcome: 'ok', page: { partial: null } });
   });
 
-  test('without any data it says what upstream says', async () => {
+  test('without any data it repeats upstream’s message', async () => {
     const answer = await ask({ data: null, errors: [{ message: 'index gone' }], trace_id: 't-1' });
 
     expect(answer).toMatchObject({

@@ -36,7 +36,7 @@ test('A12: timeOf takes the first path that can be read', () => {
   expect(recordTime('text', ['time'])).toBeNull();
 });
 
-test('timeSpan tells earliest and latest in either order, and nothing where an end has no time', () => {
+test('timeSpan returns earliest and latest in either order, and nothing if an end has no time', () => {
   const early = { time: noon };
   const late = { time: noon + 5_000 };
   const span = { earliest: noon, latest: noon + 5_000 };

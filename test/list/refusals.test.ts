@@ -28,7 +28,7 @@ describe('A32: a sorting that is refused', () => {
     },
   });
 
-  test('is left out, the page limit is what it was, and the order is learned', async () => {
+  test('is left out, the page limit is unchanged, and the order is learned', async () => {
     const world = await standingSandbox();
     const { sandbox } = world;
     const list = await aList(world, sorted('ts'));
@@ -47,7 +47,7 @@ describe('A32: a sorting that is refused', () => {
     expect(await list.conditions()).toEqual([]);
   });
 
-  test('once it was taken, costs a reading of the whole list, which is told', async () => {
+  test('once it was accepted, costs a full scan, which is reported', async () => {
     const world = await standingSandbox();
     const { sandbox, clock } = world;
     let taken = true;
@@ -81,7 +81,7 @@ describe('A32: a sorting that is refused', () => {
     ]);
   });
 
-  test('is not asked for again after a restart', async () => {
+  test('is not requested again after a restart', async () => {
     const world = await standingSandbox();
     const { sandbox } = world;
     const list = await aList(world, sorted('ts'));
@@ -113,7 +113,7 @@ describe('A32: a sorting that is refused', () => {
 
 describe('2.8: a company that is denied or gone', () => {
   test.for([403, 404])(
-    'is told once per loss that lasts, and the others are read on: %d',
+    'is reported once per loss that lasts, and the others are read on: %d',
     async (status) => {
       const world = await standingSandbox();
       const { sandbox, clock } = world;
@@ -175,7 +175,7 @@ describe('2.8: a company that is denied or gone', () => {
   test.for([
     { what: 'a cursor', list: events, path: LOGS, outcome: 'retry' },
     { what: 'an offset', list: offset, path: WEB, outcome: 'refused' },
-  ])('is not what a 404 for $what is', async ({ list: choices, path, outcome }) => {
+  ])('is not the meaning of a 404 for $what', async ({ list: choices, path, outcome }) => {
     const world = await standingSandbox();
     const { sandbox, clock } = world;
     const fault = { kind: 'status' as const, status: 404 };
@@ -192,7 +192,7 @@ describe('2.8: a company that is denied or gone', () => {
     expect(differences(await idsOf(list), ledgerIds(sandbox, path))).toEqual(none);
   });
 
-  test.for([403, 404])('is not what passes within seconds: %d', async (status) => {
+  test.for([403, 404])('is not a rejection that passes within seconds: %d', async (status) => {
     const world = await standingSandbox();
     const { sandbox, clock } = world;
     const list = await aList(world, {
@@ -211,7 +211,7 @@ describe('2.8: a company that is denied or gone', () => {
     expect(differences(await idsOf(list), ledgerIds(sandbox, LOGS))).toEqual(none);
   });
 
-  test('is not what a path without a company is', async () => {
+  test('is not a rejected path without a company', async () => {
     const world = await standingSandbox();
     const { sandbox } = world;
     const list = await aList(world);

@@ -41,7 +41,7 @@ test('A01: a list that is not paged is read whole at each poll, and each record 
   expect(differences(await idsOf(list), ledgerIds(sandbox))).toEqual(none);
 });
 
-test('A02: a list that is turned round is found out by looking at its other end, and learned anew', async () => {
+test('A02: a list that is reversed is recognised at its other end, and learned again', async () => {
   const world = await standingSandbox();
   const { sandbox, clock } = world;
   const list = await aList(world);
@@ -102,7 +102,7 @@ test('A06: where a cursor holds for one limit, another limit costs a new walk an
   expect(await list.conditions()).toEqual(['source.checkpoint_reset']);
 });
 
-test('A06 A36: a cursor that holds for one limit is not given up for a blocked record behind it', async () => {
+test('A06 A36: a cursor that is valid for one limit is not given up for a blocked record after it', async () => {
   const world = await standingSandbox();
   const { sandbox } = world;
   const list = await boundToLimit(world);
@@ -120,7 +120,7 @@ test('A06 A36: a cursor that holds for one limit is not given up for a blocked r
 });
 
 test.for(['oldest_first', 'newest_first'] as const)(
-  'A10: with a time to start at, what happened before it is not told, and what came since is: %s',
+  'A10: with a time to start at, earlier records are not reported, and later ones are: %s',
   async (order) => {
     const world = await standingSandbox();
     const { sandbox, clock } = world;
@@ -139,7 +139,7 @@ test.for(['oldest_first', 'newest_first'] as const)(
   },
 );
 
-test('A15: a checkpoint of one base address is never gone on with at another', async () => {
+test('A15: a checkpoint of one base address is never resumed at another', async () => {
   const [here, there] = [await standingSandbox(), await standingSandbox({ events: 3 })];
   const list = await aList(here);
   await list.readToTail();
@@ -190,7 +190,7 @@ test('A31: a limit that upstream clamps moves on by the rows that came, whatever
   expect(differences(await idsOf(list), ledgerIds(sandbox, WEB))).toEqual(none);
 });
 
-test('A32: an order that is asked for and not heeded is learned from the records', async () => {
+test('A32: an order that is requested and ignored is learned from the records', async () => {
   const world = await standingSandbox();
   const { sandbox } = world;
   const list = await aList(world, {

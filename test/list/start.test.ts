@@ -35,7 +35,7 @@ const kinds = [
 
 describe('start: now', () => {
   test.for(kinds)(
-    'A10: tells what came before and turns up after, and nothing that stood there: $what',
+    'A10: reports records from before that turn up after the start, and no existing ones: $what',
     async ({ type, path, order, settings }) => {
       const world = await standingSandbox();
       const { sandbox, clock } = world;
@@ -85,7 +85,7 @@ describe('start: now', () => {
   });
 });
 
-test('A10: start at a time tells what happened from then on, and nothing from before that turns up late', async () => {
+test('A10: start at a time reports records from then on, and no earlier ones that turn up late', async () => {
   const world = await standingSandbox({ events: 12 });
   const { sandbox, clock } = world;
   sandbox.control.setFaults({ lists: [{ path: AUDIT, late: { every: 2, seconds: 120 } }] });
@@ -105,7 +105,7 @@ test('A10: start at a time tells what happened from then on, and nothing from be
 });
 
 describe('on_cursor_invalid: from_now', () => {
-  test('goes on from now, tells what it leaves out, and takes up what turns up late', async () => {
+  test('resumes from now, reports the records it skips, and reads late ones', async () => {
     const world = await standingSandbox();
     const { sandbox, clock } = world;
     const late = { every: 3, seconds: 120 };

@@ -62,7 +62,7 @@ async function idsOf(list: ListUnderTest) {
 }
 
 describe.each(all)('%s', (name) => {
-  test('reads all there is and what comes, once, over a restart', async () => {
+  test('reads all existing and new records, once, over a restart', async () => {
     const { sandbox, clock, list } = await read(name);
 
     await list.readToTail();
@@ -107,7 +107,7 @@ describe.each(all)('%s', (name) => {
 });
 
 test.each(['link', 'next_url', 'lines'] as const)(
-  '%s sends nothing to another origin, says so, and goes on where the address is mended',
+  '%s sends nothing to another origin, reports it, and resumes once the address is corrected',
   async (name) => {
     const asked: string[] = [];
     const elsewhere = createServer((request, response) => {
@@ -134,7 +134,7 @@ test.each(['link', 'next_url', 'lines'] as const)(
   },
 );
 
-test('another style reads the list again from its start and tells nothing twice', async () => {
+test('another style reads the list again from its start and reports nothing twice', async () => {
   const world = await standingSandbox();
   const spool = await aSpool();
   const path = '/api/lists/v1/companies/{company_id}/web/page';
@@ -183,7 +183,7 @@ describe('a window', () => {
     return { ...world, list, asked, start: Date.parse(start) };
   }
 
-  test('begins where the one before it ended, up to a while ago, and is asked for once', async () => {
+  test('starts at the end of the one before, up to a while ago, and is requested once', async () => {
     const { list, asked, clock, start } = await windowed(() => ({ rows: [] }));
 
     for (let polls = 0; polls < 5; polls += 1) {
@@ -201,7 +201,7 @@ describe('a window', () => {
     expect(asked.length).toBe(9);
   });
 
-  test('that is refused is asked for again and nothing behind it is', async () => {
+  test('that is rejected is requested again and nothing after it is', async () => {
     let from400 = Number.POSITIVE_INFINITY;
     const { list, asked, clock, start } = await windowed((from) =>
       from >= from400 ? 400 : { rows: [{ id: `r${from}` }] },
@@ -229,7 +229,7 @@ describe('a window', () => {
   });
 
   test.each([{ total: 50 }, { has_more: true }])(
-    'that has more than it gives (%j) is told, and nothing behind it is held',
+    'that has more than it returns (%j) is reported, and nothing after it is stored',
     async (rest) => {
       let isFull = true;
       const { list, clock, start } = await windowed((from) => ({
@@ -255,7 +255,7 @@ describe('a window', () => {
     },
   );
 
-  test('whose cursor has died is read again from its start', async () => {
+  test('whose cursor has expired is read again from its start', async () => {
     const world = await standingSandbox();
     const start = new Date(world.clock.now() - 3 * hourMs).toISOString();
     const refusal = (outcome: 'retry' | 'refused', status: number) => {
@@ -294,7 +294,7 @@ describe('a window', () => {
     expect((await idsOf(list)).filter((id) => String(id).includes(' dead'))).not.toEqual([]);
   });
 
-  test('is looked through again for what came late', async () => {
+  test('is checked again for late records', async () => {
     let late: number | null = null;
     const { list, clock } = await windowed((from, to) => ({
       rows: late !== null && late >= from && late < to ? [{ id: 'late' }] : [],

@@ -173,7 +173,7 @@ describe('empty pages before a record', () => {
     expect(Number(cursors[before])).toBeGreaterThan(55);
   });
 
-  test('A05: do not hide what comes behind the only page that a list had', async () => {
+  test('A05: do not hide records after the only page that a list had', async () => {
     const world = await standingSandbox();
     let rows: readonly Row[] | null = null;
     const { answer } = gaps(250, [named(0)]);
@@ -211,7 +211,7 @@ describe('empty pages before a record', () => {
   });
 });
 
-describe('a last second of several pages that comes round under new cursors', () => {
+describe('a last second of several pages that repeats under new cursors', () => {
   interface Timed extends Row {
     readonly time: string;
   }
@@ -236,7 +236,7 @@ describe('a last second of several pages that comes round under new cursors', ()
     };
   };
 
-  test('A04: is no circle, and hides nothing that comes then', async () => {
+  test('A04: is no cursor loop, and hides nothing that comes then', async () => {
     const world = await standingSandbox();
     const rows = upTo(40).map((n) => at(n, Math.min(n, 25)));
     const list = await aList(world, readingOf(server(rows)));

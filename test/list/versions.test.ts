@@ -106,7 +106,7 @@ const time = (n: number) => new Date(begin + n * 1_000).toISOString();
 const numbered = <R extends Row>(count: number, of: (n: number) => R) =>
   Array.from({ length: count }, (_, n) => ({ time: time(n), ...of(n) }));
 
-test('records that share ids are each held once, and no loop is seen where ids come round', async () => {
+test('records that share ids are each stored once, and no loop is detected if ids repeat', async () => {
   const rows = numbered(200, (n) => ({ id: `r${n % 20}`, n }));
   const list = await aListOf(() => rows);
 
@@ -121,7 +121,7 @@ test('records that share ids are each held once, and no loop is seen where ids c
   expect(await list.conditions()).toEqual([]);
 });
 
-test('an immutable record that shares an id is a violation once, and neither version is told again', async () => {
+test('an immutable record that shares an id is a violation once, and neither version is reported again', async () => {
   const rows = [
     { id: 'a', time: time(1), x: 1 },
     { id: 'b', time: time(2), x: 1 },
@@ -137,7 +137,7 @@ test('an immutable record that shares an id is a violation once, and neither ver
   expect(await list.conditions()).toEqual(['integrity_violation']);
 });
 
-test('each record that violates is told by its uid, as the same event also after state was lost and in a backfill', async () => {
+test('each record that violates is reported by its uid, as the same event also after state was lost and in a backfill', async () => {
   const rows = numbered(30, (n) => ({ id: `r${n % 25}`, n }));
   const list = await aListOf(() => rows, { immutable: true });
   const anew = await aListOf(() => rows, { immutable: true });
@@ -208,7 +208,7 @@ function counter(): () => number {
 const volatile = (count: number, seen: () => number) => () =>
   numbered(count, (n) => ({ id: `r${n}`, n, meta: { seen: seen() } }));
 
-test('a field that differs at each reading redelivers nothing, is told once, and holds up no new record', async () => {
+test('a field that differs at each reading redelivers nothing, is reported once, and delays no new record', async () => {
   const next = counter();
   let count = 60;
   const list = await aListOf(() => volatile(count, next)());
@@ -267,7 +267,7 @@ test('with ignore such a field makes no version, a change beside it does, and se
   expect(await list.conditions()).toEqual(['schema_drift']);
 });
 
-test('what is held back and then stands still is told, once', async () => {
+test('a record that is held back and then no longer changes is reported, once', async () => {
   const next = counter();
   let isMoving = true;
   const list = await aListOf(volatile(30, () => (isMoving ? next() : 0)));
@@ -312,7 +312,7 @@ async function leftByOlder(rows: readonly Row[], immutable: boolean) {
 }
 
 test.each([true, false])(
-  'what version 0.1.0 held is not held again, and a change after it is; immutable: %s',
+  'records stored by version 0.1.0 are not stored again, and a later change is; immutable: %s',
   async (immutable) => {
     const rows = numbered(30, (n) => ({ id: `r${n}`, state: 'open' }));
     let now: readonly Row[] = rows;
@@ -349,7 +349,7 @@ test('two checks that version 0.1.0 has kept for one id, one after the other, ar
   expect(await list.conditions()).toEqual([]);
 });
 
-test('olderCheck gives what version 0.1.0 has kept', () => {
+test('olderCheck returns the check stored by version 0.1.0', () => {
   const records = [
     '{"id":"a","x":1}',
     '{ "x" : [ 1, "b", [true, null], {"y":-1.5e3} ], "id":"\\u0061\\"é" }',

@@ -95,7 +95,7 @@ describe('small pages of a walk', () => {
     expect(differences(await ids(), served())).toEqual(none);
   });
 
-  test('wait no longer than 20 ms for one that is slow, and the walk goes on with it', async () => {
+  test('wait no longer than 20 ms for a slow one, and the walk continues with it', async () => {
     const { wrap, open } = gate(3);
     const { list, clock, ids, served } = await watched({ wrap });
 
@@ -113,7 +113,7 @@ describe('small pages of a walk', () => {
     expect(clock.sleepers).toBe(0);
   });
 
-  test('are held where the page behind them is none', async () => {
+  test('are stored if the page after them is invalid', async () => {
     const { sandbox, list, ids, served } = await watched({});
     sandbox.control.setFaults({ rules: [{ path: AUDIT, after: 3, fault: 500 }] });
 

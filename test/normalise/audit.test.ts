@@ -34,7 +34,7 @@ describe('audit records', () => {
     { network: { source_ip: '203.0.113.7', source_port: 40_123, user_agent: 'curl/8' } },
     { request: { client_ip: '203.0.113.7', client_port: 40_123, user_agent: 'curl/8' } },
     { connection: { srcIp: '203.0.113.7', srcPort: 40_123, userAgent: 'curl/8' } },
-  ])('name their source inside what describes the connection: %j', (connection) => {
+  ])('name their source in the description of the connection: %j', (connection) => {
     const { source_ip: _, user_agent: __, ...rest } = aRecord;
 
     const event = normalised({ ...rest, ...connection });
@@ -441,7 +441,7 @@ describe('the source’s own word for the outcome', () => {
   });
 });
 
-describe('what an audit record says', () => {
+describe('the content of an audit record', () => {
   it('is in the event, whatever it is', () => {
     const keys = [
       'id',

@@ -110,7 +110,7 @@ describe('changes of a resource', () => {
     ['block_list_entry', 99, 'block_list_entry', 'Medium'],
     ['ticket', 99, 'ticket', 'Informational'],
     ['toString', 99, 'toString', 'Medium'],
-  ])('%s is entity type %i %s, and a change of it is %4$s', (kind, id, type, severity) => {
+  ])('%s is entity type %i %s, and a change of that is %4$s', (kind, id, type, severity) => {
     const event = reported(aChange({ entity_kind: kind }));
 
     expect(event).toMatchObject({ severity, entity: { type_id: id, type } });

@@ -70,7 +70,7 @@ test.each([
       entity: { uid: 'INC-1', name: 'beaconing host', type: 'incident', type_id: 99 },
     },
   ],
-])('%s has its subject and who acts, named by body or header', (event, data, expected) => {
+])('%s has its subject and its actor, named by body or header', (event, data, expected) => {
   for (const record of [
     { id: 'evt-1', event, data },
     { id: 'evt-1', data },
@@ -82,7 +82,7 @@ test.each([
   }
 });
 
-test('what the body says of itself comes first', () => {
+test('the body’s own values come first', () => {
   const record = { ...body, message: 'It is down', delivery: 'by post' };
 
   expect(eventOf(record)).toMatchObject({

@@ -42,7 +42,7 @@ describe.each([
     [{ performed_by: { type: 'agent', id: 'ag-1' } }, { app_uid: 'ag-1' }],
     [{ agent: { name: 'triage-agent' } }, { app_name: 'triage-agent' }],
     [{ author: 'anna', user: 'bob' }, { user: { name: 'anna' } }],
-  ])('finds who acted in %j', (people, actor) => {
+  ])('finds the actor in %j', (people, actor) => {
     const event = eventOf(source, { id: 'n-1', timestamp: '2026-01-01T00:00:00Z', ...people });
 
     expect(event).toMatchObject({ class_uid: 3004, actor });

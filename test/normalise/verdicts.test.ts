@@ -45,7 +45,7 @@ const every = words.flatMap(([row, action, disposition]) =>
   row.split(' ').map((word) => [word, action, disposition] as const),
 );
 
-describe('what a device decided', () => {
+describe('the decision of a device', () => {
   test.each(every)('%s has OCSF ids, in any case', (word, action_id, disposition_id) => {
     const capital = word.slice(0, 1).toUpperCase() + word.slice(1);
     for (const written of [word, word.toUpperCase(), capital]) {
@@ -109,7 +109,7 @@ describe('what a device decided', () => {
     expect(udm.securityResult[0]).toMatchObject({ action: ['BLOCK'], actionDetails: 'Dropped' });
   });
 
-  test('what a changed firewall rule says is its configuration', () => {
+  test('the content of a changed firewall rule is its configuration', () => {
     const rule = { id: 'r-1', name: 'dns', action: 'deny', source: 'any' };
     const change = {
       ...{ change: 'updated', entity_kind: 'rule', entity_id: 'r-1', changed: ['action'] },

@@ -52,7 +52,7 @@ test('a directory that is not there has no objects, and reading makes none', asy
   expect(existsSync(dir)).toBe(false);
 });
 
-test('nothing is left beside the objects, and what an ended process left goes', async () => {
+test('nothing is left beside the objects, and files of an ended process are removed', async () => {
   const dir = tempDir();
   mkdirSync(join(dir, '.sluice'));
   for (const [name, age] of [['old.part', 7200] as const, ['new.part', 10] as const]) {
@@ -70,7 +70,7 @@ test('nothing is left beside the objects, and what an ended process left goes', 
   ]);
 });
 
-test('a process that is killed leaves whole objects, and all that it was told are written', async () => {
+test('a process that is killed leaves whole objects, and all acknowledged ones are written', async () => {
   const dir = tempDir();
   let begun = 0;
   for (let kills = 0; kills < 15; kills++) {
@@ -105,7 +105,7 @@ test('links to files and directories elsewhere are objects as well', async () =>
   expect(await collected(openDirectory(dir).list(''))).toEqual([{ name: 'd/f', bytes: 5 }]);
 });
 
-test('a file in the way is told with what to do', async () => {
+test('a file at that path is reported with the next step', async () => {
   const dir = tempDir();
   writeFileSync(join(dir, 'file'), '');
 
@@ -118,7 +118,7 @@ test('a file in the way is told with what to do', async () => {
 const canMount =
   spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
 
-test.skipIf(!canMount)('a disk that runs full is told, and leaves whole objects', async () => {
+test.skipIf(!canMount)('a disk that runs full is reported, and leaves whole objects', async () => {
   const dir = tempDir();
   const mount = `mount -t tmpfs -o size=1m tmpfs ${dir}; "$@"; ls -l ${dir}/objects`;
   const args = ['-rm', 'sh', '-c', mount, 'sh', process.execPath, writer, dir];

@@ -87,7 +87,7 @@ describe(`objects in a bucket of ${name}`, () => {
     },
   );
 
-  test('a bucket without Object Lock says so, before and when a lock is asked for', async () => {
+  test('a bucket without Object Lock is reported, before and when a lock is requested', async () => {
     const { store } = await aBucket();
     const lock = { mode: 'GOVERNANCE', until: Date.now() + 3_600_000 } as const;
 
@@ -97,7 +97,7 @@ describe(`objects in a bucket of ${name}`, () => {
     });
   });
 
-  test('a missing bucket is told by its name', async () => {
+  test('a missing bucket is reported by its name', async () => {
     const store = await openBucket({ ...reached(), bucket: 'not-there', prefix: '' });
 
     for (const work of [
@@ -116,7 +116,7 @@ describe(`objects in a bucket of ${name}`, () => {
   test.runIf(name === 'versitygw').each([
     ['InvalidAccessKeyId', { key: 'AKIAOTHEROTHEROTHERO' }],
     ['SignatureDoesNotMatch', { secret: 'another-secret' }],
-  ])('%s is told without the secret', async (code, change) => {
+  ])('%s is reported without the secret', async (code, change) => {
     const bucket = await server.bucket();
     const store = await openBucket({ ...reached(change), bucket, prefix: '' });
 
@@ -130,7 +130,7 @@ describe(`objects in a bucket of ${name}`, () => {
     expect(JSON.stringify(failure)).not.toContain('another-secret');
   });
 
-  test.runIf(name === 'versitygw')('a clock that is wrong is told as that', async () => {
+  test.runIf(name === 'versitygw')('a wrong clock is reported as that', async () => {
     const { store } = await aBucket();
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 });
 
@@ -155,7 +155,7 @@ describe(`objects in a bucket of ${name}`, () => {
     expect([...(await server.objects(bucket)).keys()]).toEqual(['x']);
   });
 
-  test('what cannot be reached is told as that, and what is under way is given up', async () => {
+  test('an unreachable server is reported as that, and requests under way are given up', async () => {
     const { store, bucket } = await aBucket();
     store.close();
     await expect(store.read('x')).rejects.toMatchObject({ code: 'sink_unreachable' });
@@ -168,7 +168,7 @@ describe(`objects in a bucket of ${name}`, () => {
   });
 });
 
-test('the page of a proxy in the place of an answer is none, whatever was asked', async () => {
+test('the page of a proxy in place of a response is no response to any request', async () => {
   const front = await startHttpReceiver({ keep: false });
   const headers = { 'content-type': 'text/html' };
   const page = Buffer.from('<!doctype html><html><body><p>Log in to go on.</p></body></html>');
@@ -203,7 +203,7 @@ test.each([
   ['ExpiredToken', 400, 'sink_refused', /Renew the credentials/],
   ['PermanentRedirect', 301, 'sink_refused', /Set region to eu-west-1/],
   ['InvalidRequest', 400, 'sink_refused', /error of the service/],
-])('%s means what it says', (name, httpStatusCode, code, next) => {
+])('%s has its documented meaning', (name, httpStatusCode, code, next) => {
   const said = Object.assign(new Error('some\n\u001bwords'), {
     name,
     Region: 'eu-west-1',

@@ -10,7 +10,7 @@ const bytes = (text: string) => [Buffer.from(text, 'utf8')];
 export function keepsObjects(
   open: () => Promise<{ store: ObjectStore; again: ObjectStore }>,
 ): void {
-  test('create writes once, and leaves what is there', async () => {
+  test('create writes once, and leaves an existing object alone', async () => {
     const { store, again } = await open();
 
     expect(await store.create('a/b', [Buffer.from('on'), Buffer.from('e')])).toBe('created');
@@ -29,7 +29,7 @@ export function keepsObjects(
     expect(await textOf(store, 'x')).toBe(`${answers.indexOf('created')}`);
   });
 
-  test('replace needs the tag of what stands there', async () => {
+  test('replace needs the tag of the existing object', async () => {
     const { store, again } = await open();
     const first = await store.replace('x', bytes('one'), null);
     const second = await again.replace('x', bytes('two'), first);
@@ -60,7 +60,7 @@ export function keepsObjects(
     }
   });
 
-  test('put writes over what is there', async () => {
+  test('put overwrites an existing object', async () => {
     const { store, again } = await open();
     await store.put('x', bytes('one'));
     await again.put('x', bytes('two'));
@@ -68,7 +68,7 @@ export function keepsObjects(
     expect(await textOf(store, 'x')).toBe('two');
   });
 
-  test('read gives a range, so much of it as there is', async () => {
+  test('read returns a range, or the part of the range that exists', async () => {
     const { store } = await open();
     await store.create('x', bytes('0123456789'));
     await store.create('empty', []);
@@ -84,7 +84,7 @@ export function keepsObjects(
     expect(await store.facts('x')).toMatchObject({ bytes: 10 });
   });
 
-  test('what is not there reads as null, and can be removed', async () => {
+  test('a missing object reads as null, and can be removed', async () => {
     const { store } = await open();
     await store.create('x/y', bytes('one'));
     await store.remove('x/y');

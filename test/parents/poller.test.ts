@@ -162,42 +162,45 @@ test.for([
   { partial: true },
   { timed_out: true },
   { success: false },
-])('a list in part is read again from where it was, and the others go on: %o', async (report) => {
-  const { served, said, asked, pollFor, held, clock, poll, restart } = await aStream({
-    ids: ['a', 'b'],
-  });
-  served.set('a', [entry('1'), entry('2')]);
-  served.set('b', [entry('1')]);
-  await poll();
+])(
+  'a list in part is read again from its last position, and the others continue: %o',
+  async (report) => {
+    const { served, said, asked, pollFor, held, clock, poll, restart } = await aStream({
+      ids: ['a', 'b'],
+    });
+    served.set('a', [entry('1'), entry('2')]);
+    served.set('b', [entry('1')]);
+    await poll();
 
-  // Entry 3 is missing from the answer, and 4 is there.
-  served.set('a', [entry('1'), entry('2'), entry('4')]);
-  served.set('b', [entry('1'), entry('2')]);
-  said.set('a', report);
-  await clock.advance(minuteMs);
-  const part = await poll();
-  const meanwhile = await held();
-  asked.length = 0;
-  await pollFor(30 * minuteMs);
-  const timesAsked = asked.filter((id) => id === 'a').length;
-  restart();
-  served.set('a', [entry('1'), entry('2'), entry('3'), entry('4')]);
-  said.clear();
-  await pollFor(hourMs);
+    // Entry 3 is missing from the answer, and 4 is there.
+    served.set('a', [entry('1'), entry('2'), entry('4')]);
+    served.set('b', [entry('1'), entry('2')]);
+    said.set('a', report);
+    await clock.advance(minuteMs);
+    const part = await poll();
+    const meanwhile = await held();
+    asked.length = 0;
+    await pollFor(30 * minuteMs);
+    const timesAsked = asked.filter((id) => id === 'a').length;
+    restart();
+    served.set('a', [entry('1'), entry('2'), entry('3'), entry('4')]);
+    said.clear();
+    await pollFor(hourMs);
 
-  expect(part).toMatchObject({
-    doubt: { message: expect.stringContaining('upstream answered 200 with') },
-  });
-  const shown = [entry('1'), entry('1'), entry('2'), entry('2'), entry('4')];
-  const got = meanwhile.records.filter((one) => !one.includes('"4"'));
-  expect(got.toSorted()).toEqual(texts(...shown.slice(0, 4)).toSorted());
-  expect(timesAsked).toBeGreaterThan(1);
-  const { records, conditions } = await held();
-  expect(records.toSorted()).toEqual(texts(...shown, entry('3')).toSorted());
-  expect(conditions).toEqual([]);
-});
+    expect(part).toMatchObject({
+      doubt: { message: expect.stringContaining('upstream answered 200 with') },
+    });
+    const shown = [entry('1'), entry('1'), entry('2'), entry('2'), entry('4')];
+    const got = meanwhile.records.filter((one) => !one.includes('"4"'));
+    expect(got.toSorted()).toEqual(texts(...shown.slice(0, 4)).toSorted());
+    expect(timesAsked).toBeGreaterThan(1);
+    const { records, conditions } = await held();
+    expect(records.toSorted()).toEqual(texts(...shown, entry('3')).toSorted());
+    expect(conditions).toEqual([]);
+  },
+);
 
-test('a kill at any commit loses nothing and tells nothing twice', async () => {
+test('a kill at any commit loses nothing and reports nothing twice', async () => {
   const dir = tempDir('parents-');
   const served: Served = new Map();
   const ids = Array.from({ length: 12 }, (_, n) => `p${n}`);
@@ -254,27 +257,30 @@ async function faceOf(spool: Spool): Promise<Spool> {
   };
 }
 
-test.each([403, 404, 410])('%i for one of many is told once, and asked seldom', async (status) => {
-  const { served, asked, pollFor, held, clock } = await aStream({ ids: ['a', 'b', 'c'] });
-  served.set('a', [entry('1')]);
-  served.set('b', status);
-  served.set('c', [entry('2')]);
+test.each([403, 404, 410])(
+  '%i for one of many is reported once, and requested seldom',
+  async (status) => {
+    const { served, asked, pollFor, held, clock } = await aStream({ ids: ['a', 'b', 'c'] });
+    served.set('a', [entry('1')]);
+    served.set('b', status);
+    served.set('c', [entry('2')]);
 
-  await pollFor(20 * minuteMs);
-  const before = asked.filter((id) => id === 'b').length;
-  for (let hours = 0; hours < 72; hours += 1) {
-    await pollFor(minuteMs);
-    await clock.advance(hourMs);
-  }
+    await pollFor(20 * minuteMs);
+    const before = asked.filter((id) => id === 'b').length;
+    for (let hours = 0; hours < 72; hours += 1) {
+      await pollFor(minuteMs);
+      await clock.advance(hourMs);
+    }
 
-  const { records, conditions } = await held();
-  expect(records.toSorted()).toEqual(texts(entry('1'), entry('2')));
-  expect(conditions).toEqual([['source.parent_lost', 'b']]);
-  expect(before).toBeLessThan(6);
-  expect(asked.filter((id) => id === 'b').length - before).toBeLessThan(6);
-});
+    const { records, conditions } = await held();
+    expect(records.toSorted()).toEqual(texts(entry('1'), entry('2')));
+    expect(conditions).toEqual([['source.parent_lost', 'b']]);
+    expect(before).toBeLessThan(6);
+    expect(asked.filter((id) => id === 'b').length - before).toBeLessThan(6);
+  },
+);
 
-test('a parent whose 403 asks to wait is lost only after the usual wait', async () => {
+test('a parent whose 403 has a wait is lost only after the usual wait', async () => {
   const { served, pollFor, held } = await aStream({ ids: ['a', 'b', 'c'] });
   served.set('a', [entry('1')]);
   served.set('b', patience);
@@ -307,7 +313,7 @@ test('a parent that comes back is read on where it was', async () => {
   expect(conditions).toEqual([['source.parent_lost', 'b']]);
 });
 
-test('where all are refused the stream is, and no parent is told as lost', async () => {
+test('if all are rejected the stream is, and no parent is reported as lost', async () => {
   const ids = Array.from({ length: 40 }, (_, n) => `p${n}`);
   const { served, asked, poll, held, clock } = await aStream({ ids });
   for (const id of ids) served.set(id, [entry(id)]);
@@ -334,7 +340,7 @@ test('where all are refused the stream is, and no parent is told as lost', async
 test.each([
   { rest: 'change no more', states: [{ status: 'DONE' }, { status: 'DONE' }] },
   { rest: 'have their turn later', states: [{ status: 'ON' }, { status: 'ON' }] },
-])('where all others $rest, one that is gone is told as lost, and no outage is', async (by) => {
+])('if all others $rest, one that is gone is reported as lost, and no outage is', async (by) => {
   const object = { isFinal: ({ status }: { status?: unknown }) => status === 'DONE' };
   const ids = ['a', 'b', 'c'];
   const { served, asked, pollFor, poll, restart, held, clock } = await aStream({ ids, object });
@@ -430,7 +436,7 @@ test('one that always fails keeps no other waiting', async () => {
   expect(asked.filter((id) => id === 'bad').length).toBeLessThan(20);
 });
 
-test('a timeline that is rewritten or shrinks is told, and both versions are delivered', async () => {
+test('a timeline that is rewritten or shrinks is reported, and both versions are delivered', async () => {
   const { served, pollFor, held } = await aStream({ ids: ['a', 'b', 'c'], immutable: true });
   served.set('a', [entry('a1'), entry('a2')]);
   served.set('b', [entry('b1'), entry('b2')]);
@@ -450,7 +456,7 @@ test('a timeline that is rewritten or shrinks is told, and both versions are del
   ]);
 });
 
-test('an object is told when it changes, also back, and no more once it is final', async () => {
+test('an object is reported when it changes, also back, and no more once it is final', async () => {
   const object = { isFinal: ({ status }: { status?: unknown }) => status === 'COMPLETED' };
   const { served, asked, pollFor, restart, held, spool } = await aStream({ ids: ['a'], object });
   const states = [
@@ -475,7 +481,7 @@ test('an object is told when it changes, also back, and no more once it is final
   expect(asked.length).toBe(before);
 });
 
-test('what is noticed is asked first, and again where it is noticed while it is asked', async () => {
+test('a noticed parent is requested first, and again if it is noticed during the request', async () => {
   const ids = Array.from({ length: 200 }, (_, n) => `p${n}`);
   const { served, asked, poll, spool, clock, held } = await aStream({ ids });
   for (const id of [...ids, 'new']) served.set(id, [entry(id)]);
@@ -514,7 +520,7 @@ test('what is noticed is asked first, and again where it is noticed while it is 
   expect((await held()).records).toHaveLength(201);
 });
 
-test('a rotation takes no longer than it may, and asks no more than it has to', async () => {
+test('a rotation takes no longer than allowed, and makes no more requests than needed', async () => {
   const ids = Array.from({ length: 300 }, (_, n) => `p${n}`);
   const { served, asked, poll, pollFor, facts, clock } = await aStream({ ids });
   for (const id of ids) served.set(id, []);
@@ -531,7 +537,7 @@ test('a rotation takes no longer than it may, and asks no more than it has to', 
   expect(facts()?.rotation_ms).toBeLessThan(hourMs);
 });
 
-test('an id that no path can hold is never asked for', async () => {
+test('an id that no path can contain is never requested', async () => {
   const feed = new Feed(noLog);
   const { stream, spool } = await aStream({ ids: [] });
   const parents = { each: { of: 'other', id: 'x' }, sweepMs: dayMs, valuesIn: () => ['..', 'ok'] };
@@ -555,7 +561,7 @@ test('an id that no path can hold is never asked for', async () => {
   expect(committed).toEqual([[{ stream: 'src', id: 'ok', as: 'noticed' }]]);
 });
 
-test('what has been quiet for long is not asked again with the next poll', async () => {
+test('a parent that has been quiet for long is not requested again with the next poll', async () => {
   const ids = Array.from({ length: 100 }, (_, n) => `p${n}`);
   const { served, asked, poll } = await aStream({ ids });
   for (const id of ids) served.set(id, [{ id, at: '2020-01-01T00:00:00Z' }]);
@@ -567,7 +573,7 @@ test('what has been quiet for long is not asked again with the next poll', async
   expect(asked).toEqual([]);
 });
 
-test('parents that were told as lost make no stream fail when only they are asked again', async () => {
+test('parents that were reported as lost make no stream fail when only they are requested again', async () => {
   const ids = Array.from({ length: 12 }, (_, n) => `p${n}`);
   const { served, asked, poll, pollFor, held, spool, clock } = await aStream({ ids });
   for (const id of ids) served.set(id, id === 'p0' ? [{ id, at: '2020-01-01T00:00:00Z' }] : 404);
@@ -596,7 +602,7 @@ test('parents that were told as lost make no stream fail when only they are aske
 
 const report = { trace_id: 't-9', errors: [{ message: 'shard 3 timed out' }] };
 
-test('an object in part is delivered once, is not final, and is asked again', async () => {
+test('an object in part is delivered once, is not final, and is requested again', async () => {
   const isFinal = ({ status }: { readonly status?: unknown }) => status === 'COMPLETED';
   const { served, poll, held, clock } = await aStream({ ids: ['i-1'], object: { isFinal } });
   served.set('i-1', { data: { id: 'i-1', status: 'COMPLETED' }, ...report });

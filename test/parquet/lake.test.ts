@@ -66,7 +66,7 @@ async function searched(
   return { found, opened: reads.size, whole };
 }
 
-test('everything is read where everything is asked for', async () => {
+test('everything is read if everything is requested', async () => {
   const { found, opened } = await searched('');
   expect({ found, opened }).toEqual({ found: 600, opened: 12 });
 });

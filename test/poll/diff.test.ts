@@ -20,7 +20,7 @@ describe('canonical', () => {
     );
   });
 
-  test('says what the value says', () => {
+  test('has the value’s content', () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         const json = JSON.stringify(value);

@@ -53,7 +53,7 @@ test('an adaptive interval is the shortest while records arrive, and grows to th
   expect(timetable({ everyMs: 5_000 }, clock).intervalMs).toBeNull();
 });
 
-test('A54: timetable of an interval skips and counts what a long poll ran over', async () => {
+test('A54: timetable of an interval skips and counts the times that a long poll missed', async () => {
   const clock = manualClock();
   const table = timetable({ everyMs: 30_000 }, clock);
   await clock.advance(95_000);

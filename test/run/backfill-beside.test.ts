@@ -31,7 +31,7 @@ async function aRunning(): Promise<{ setup: Setup; running: RunningSluice }> {
 }
 
 describe('backfill beside a running process', () => {
-  test('is done by that process, which goes on with what comes', async () => {
+  test('is done by that process, which continues with new records', async () => {
     const { setup, running } = await aRunning();
     const { args, ids } = pastSpan(setup, 150, 450);
 
@@ -56,7 +56,7 @@ describe('backfill beside a running process', () => {
     expect(readdirSync(setup.stateDir).filter((name) => name.startsWith('damaged'))).toEqual([]);
   });
 
-  test('stops with the command, goes on with the same one, and through a restart of that process', async () => {
+  test('stops with the command, resumes with the same one, and through a restart of that process', async () => {
     const { setup, running } = await aRunning();
     const { args, ids } = pastSpan(setup, 0, 500);
     const { control } = setup.sandbox;
@@ -81,7 +81,7 @@ describe('backfill beside a running process', () => {
     expect(past.map(({ id }) => id)).toEqual(ids);
   });
 
-  test('is stopped by cancel, which whoever follows it is told, and the live stream goes on', async () => {
+  test('is stopped by cancel, which a following command reports, and the live stream continues', async () => {
     const { setup, running } = await aRunning();
     const { control } = setup.sandbox;
     control.setFaults(refusing);

@@ -49,11 +49,11 @@ async function goesWithin(pace: (signal: AbortSignal) => Promise<void>, ms: numb
 }
 
 describe('a backfill', () => {
-  test('goes at once where nobody else needs anything', async () => {
+  test('starts at once without other needs', async () => {
     expect((await goesWithin(paceFor(stream, deps), 0)).went).toBe(true);
   });
 
-  test('A10: takes at most half of a ceiling in any span of it, and all of it alone', async () => {
+  test('A10: takes at most half of a ceiling in any span, and all of it alone', async () => {
     const pace = paceFor(stream, deps);
     const gone: number[] = [];
     const over = new AbortController();
@@ -108,7 +108,7 @@ describe('a backfill', () => {
     expect((await goesWithin(paceFor(stream, deps), 0)).went).toBe(true);
   });
 
-  test('does not wait for a sink that finishes later what it was sent', async () => {
+  test('does not wait for a sink that finishes its sent events later', async () => {
     gauge = { bytes: mebibyte, oldest: 0, end: 100_000 };
     live = { ...live, sinks: [{ position: 0, sent: 99_000, state: 'sending' }] };
 

@@ -54,7 +54,7 @@ describe('backfill alone', () => {
     expect(readdirSync(setup.stateDir).filter((name) => name.startsWith('damaged'))).toEqual([]);
   });
 
-  test('goes on after SIGKILL where its last page was held, without a gap or a repeat', async () => {
+  test('resumes after SIGKILL after its last stored page, without a gap or a repeat', async () => {
     const setup = await aHangingSetup();
     const { args, ids } = pastSpan(setup, 150, 1_150);
     const first = startSluice(args);
@@ -72,7 +72,7 @@ describe('backfill alone', () => {
     expect(requests(setup)).toBeLessThanOrEqual(14);
   });
 
-  test('stops at SIGINT, says how to go on, and goes on', async () => {
+  test('stops at SIGINT, prints how to resume, and resumes', async () => {
     const setup = await aHangingSetup();
     const { args, ids } = pastSpan(setup, 150, 1_150);
     const first = startSluice(args);
@@ -87,7 +87,7 @@ describe('backfill alone', () => {
     expect(deliveredIn(setup).map(({ id }) => id)).toEqual(ids);
   });
 
-  test('carries out what else is asked for meanwhile', async () => {
+  test('carries out other requests meanwhile', async () => {
     const setup = await aSetup();
     await sluice(['run', '-c', setup.config, '--once']);
     const { config } = setup;
@@ -108,7 +108,7 @@ describe('backfill alone', () => {
     expect((await reading.kill('SIGINT')).exitCode).toBe(1);
   });
 
-  test('says what upstream refuses, and goes on once that is mended', async () => {
+  test('repeats upstream’s rejection, and resumes once the fault is corrected', async () => {
     const { setup, args, ids } = await aRefused();
 
     const { code, out } = await sluice(args);
@@ -117,7 +117,7 @@ describe('backfill alone', () => {
     expect(deliveredIn(setup).map(({ id }) => id)).toEqual(ids);
   });
 
-  test('begins anew with --restart, which delivers again', async () => {
+  test('restarts with --restart, which delivers again', async () => {
     const { setup, args, ids } = await aRefused();
 
     const { code } = await sluice([...args, '--restart']);
@@ -148,7 +148,7 @@ async function aRefused(): Promise<{
 }
 
 describe('backfill list and cancel', () => {
-  test('tell of what was begun, why it failed and how to go on, and forget it', async () => {
+  test('show past backfills, why one failed and how to resume, and forget it', async () => {
     const { setup, args, ids } = await aRefused();
     const [begun] = await listed(setup);
 
@@ -169,7 +169,7 @@ describe('backfill list and cancel', () => {
     expect(delivered).toEqual([...ids.slice(0, pageRecords), ...ids]);
   });
 
-  test('cancel stops one that another command does alone, which keeps what is held', async () => {
+  test('cancel stops one that another command does alone, and keeps stored events', async () => {
     const setup = await aHangingSetup();
     const { args, ids } = pastSpan(setup, 150, 1_150);
     const reading = startSluice(args);
@@ -192,7 +192,7 @@ describe('backfill list and cancel', () => {
     expect(memoryIn(setup)).toBe(0);
   });
 
-  test('cancel refuses one that is done, and what is not there, naming what is', async () => {
+  test('cancel refuses one that is done, and an unknown one, and lists the known ones', async () => {
     const setup = await aSetup({ sandbox: { events: 20 } });
     const cancel = (id: string) => sluice(['backfill', 'cancel', id, '-c', setup.config]);
     const before = await cancel('c0ffee');

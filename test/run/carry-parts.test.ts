@@ -20,7 +20,7 @@ sinks:
   { env: { KEY: signingKeyText('archive.test', Buffer.alloc(32, 1)) } },
 );
 
-test('an archive keeps only which logs have its streams, and what has no place of its own keeps its note', async () => {
+test('an archive keeps only which logs have its streams, and a sink without its own location keeps its note', async () => {
   const state: State = { mark: null };
   const writer = await aWriter({ store: openDirectory(join(tempDir(), 'archive')), state });
   await archived(writer, heldPages(2));

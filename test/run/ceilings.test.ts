@@ -9,7 +9,7 @@ import { anEdge } from '../support/edge.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 test.each(['SIGTERM', 'SIGKILL'] as const)(
-  'after %s no more is asked for than is left',
+  'after %s no more is requested than the rest of the ceiling',
   async (signal) => {
     const { sandbox, upstreams, env } = await anEdge(300);
     const dir = tempDir();

@@ -18,7 +18,7 @@ function damage(path: string): void {
   writeFileSync(path, bytes);
 }
 
-test('run mends a damaged state directory, says what it did, and loses nothing', async () => {
+test('run repairs a damaged state directory, reports the repair, and loses nothing', async () => {
   const receiver = await startHttpReceiver();
   await receiver.close();
   const { config, stateDir, sandbox } = await aSetup({

@@ -91,7 +91,7 @@ function texts({ lines }: TailTake): readonly string[] {
 
 const idsOf = (take: TailTake) => texts(take).map((text) => JSON.parse(text).id);
 
-test('eventTap shows the latest that are held, then what comes, oldest first', async () => {
+test('eventTap shows the latest stored events, then new ones, oldest first', async () => {
   const { spool, open } = await aTap();
   await spool.append(holding([aRecord(1), aRecord(2)]));
   const { take } = open({ form: 'original' });
@@ -132,7 +132,7 @@ describe('on a spool with three events', () => {
     expect(world.tap.forms).toContain(form);
   });
 
-  test('as a sink gets it: behind its route, without what that redacts', async () => {
+  test('as a sink gets it: after its route, without the fields that it redacts', async () => {
     const take = await world.look({ form: 'sink siem' });
 
     expect(take.lines).toHaveLength(1);
@@ -231,7 +231,7 @@ describe('a look is bounded', () => {
   });
 });
 
-test('a form that belongs to no sink masks what any route masks, and shows no record as sent', async () => {
+test('a form that belongs to no sink masks fields that any route masks, and shows no record as sent', async () => {
   const masked = `mask: { key: a-key }
 routes:
   - { from: [audit], to: [lake] }

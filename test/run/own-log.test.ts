@@ -61,7 +61,7 @@ test('the lines of a run go to the collector as they stand on stderr, the last o
   expect(JSON.stringify(records, (_, value) => String(value))).not.toContain('a-log-secret');
 });
 
-test('a collector that is away keeps nothing back, and is told of once, on stderr', async () => {
+test('a collector that is away delays nothing, and is reported once, on stderr', async () => {
   const { config, delivered } = await aSetup({
     more: [logTo(`http://127.0.0.1:${await freePort()}/v1/logs`), 'shutdown: { timeout: 1s }'],
   });

@@ -74,7 +74,7 @@ describe('changes', () => {
     expect(fixed).toEqual([]);
   });
 
-  test('are none where a secret was rotated in its place, which is read at each use', () => {
+  test('are none if a secret was rotated in its file, which is read at each use', () => {
     const secret = { is: 'one' };
     const before = made(config, secret);
     secret.is = 'two';
@@ -137,7 +137,7 @@ describe('changes', () => {
     expect(changes.sinks.unchanged).toEqual(['disk', 'post']);
   });
 
-  test('of a new source leave sinks alone, whose routes are looked up anew', () => {
+  test('of a new source leave sinks alone, whose routes are evaluated again', () => {
     const text = config
       .replace('sources:\n', 'sources:\n  new: { type: audit_events, upstream: edge }\n')
       .concat('  - { from: [new], to: [disk] }\n');

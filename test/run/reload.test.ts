@@ -103,7 +103,7 @@ const withSecond = (dir: string) => (text: string) =>
   text.replace(/sinks:\n/, `sinks:\n${second(dir)}`);
 const withoutSecond = (text: string) => text.replace(/ {2}second: .*\n/, '');
 
-test('a sink that is added gets what a start would give it, and the others never notice', async () => {
+test('an added sink starts as after a restart, and the others do not notice', async () => {
   const run = await aJourney({ written: (text) => text.replace('{ dir:', '{ keep: 1h, dir:') });
   await run.wait('events', 50);
 
@@ -144,7 +144,7 @@ test('pages stay for a sink that was added until it has them, and for one that w
   await waitUntil(() => run.heldPages() === 0, { what: 'pages to be released' });
 });
 
-test('only the sink whose filter changed restarts, and what comes then follows the new filter', async () => {
+test('only the sink whose filter changed restarts, and later events follow the new filter', async () => {
   const routes = [
     'routes:',
     '  - { from: [audit], to: [disk] }',
@@ -169,7 +169,7 @@ test('only the sink whose filter changed restarts, and what comes then follows t
   expect(run.events('second')).toEqual(run.events().slice(-20));
 });
 
-test('what is still held of a source that was dropped goes out as it would have', async () => {
+test('stored events of a dropped source are still delivered', async () => {
   let isDown = true;
   const receiver = await startHttpReceiver({
     answer: () => ({ answer: 'reply', status: isDown ? 503 : 200 }),
@@ -198,7 +198,7 @@ test('what is still held of a source that was dropped goes out as it would have'
   expect(post?.delivered).toBe(100);
 });
 
-test('a sink that is stuck does not hold a reload up, and nothing of it is lost', async () => {
+test('a sink that is stuck does not delay a reload, and none of its events are lost', async () => {
   const [stuck, good] = await Promise.all([
     startHttpReceiver({ answer: () => ({ answer: 'hang' }) }),
     startHttpReceiver(),
@@ -216,7 +216,7 @@ test('a sink that is stuck does not hold a reload up, and nothing of it is lost'
   expect(run.journey.pipeline.state.sinks[0]?.delivered).toBe(50);
 });
 
-test('all that is wrong is told with its place, and the old config goes on until the file is mended', async () => {
+test('every error is reported with its location, and the old config stays in use until the file is corrected', async () => {
   const run = await aJourney();
   const good = readFileSync(run.config, 'utf8');
 
@@ -238,7 +238,7 @@ test('all that is wrong is told with its place, and the old config goes on until
   });
 });
 
-test('what drops streams or sinks is refused unless that was allowed; so is what only a start takes up', async () => {
+test('a reload that drops streams or sinks is refused unless allowed; so is a change that needs a restart', async () => {
   const run = await aJourney({ written: (text) => text });
   await run.reload(withSecond(run.dir));
 
@@ -256,7 +256,7 @@ test('what drops streams or sinks is refused unless that was allowed; so is what
   expect(fixed.next).toContain('Restart to apply');
 });
 
-test('a secret that cannot be read refuses the reload, and is not told', async () => {
+test('a secret that cannot be read refuses the reload, and is not printed', async () => {
   const run = await aJourney();
   const key = join(run.dir, 'secret');
   writeFileSync(key, 'sandbox-secret');

@@ -146,7 +146,7 @@ test('a sink that returns after its time resumes at the oldest page held and rep
   expect(received(setup)).toHaveLength(101);
 });
 
-test('a full spool releases the pages that only a removed sink needs, and polling goes on', async () => {
+test('a full spool releases the pages that only a removed sink needs, and polling resumes', async () => {
   const setup = await aSetupWithPost({ sandbox: { events: 2_000 } });
   edit(setup, (text) => text.replace('state: {', 'state: { max_bytes: 1MiB,'));
   await runWithPost(setup, 700);
@@ -163,7 +163,7 @@ test('a full spool releases the pages that only a removed sink needs, and pollin
   );
 });
 
-test('status, attention and sinks show what is kept and until when; sinks remove gives it up', async () => {
+test('status, attention and sinks show the kept events and until when; sinks remove deletes them', async () => {
   const setup = await aSetupWithPost({ sandbox: { events: 600 } });
   await runWithPost(setup, 600);
   const refused = await runHere(['sinks', 'remove', 'post', '-c', setup.config, '--yes']);

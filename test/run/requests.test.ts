@@ -25,7 +25,7 @@ async function hasDelivered({ dir, delivered }: Setup, count: number): Promise<v
 }
 
 describe('retry', () => {
-  test('asks a stream now that waits for its interval', async () => {
+  test('polls a stream now that waits for its interval', async () => {
     const setup = await aSetup();
     hourly(setup);
     const sluice = startSluice(['run', '-c', setup.config]);
@@ -39,7 +39,7 @@ describe('retry', () => {
     await sluice.kill();
   });
 
-  test('never cuts short what upstream has asked to wait', async () => {
+  test('never cuts short a wait that upstream has requested', async () => {
     const setup = await aSetup();
     const fault = { kind: 'status', status: 503, retry_after: 3_600 } as const;
     setup.sandbox.control.setFaults({ rules: [{ path: auditPath, fault }] });
@@ -74,7 +74,7 @@ describe('retry', () => {
     await sluice.kill();
   });
 
-  test('is left to the next start where nothing runs, and knows nobody else', async () => {
+  test('is left to the next start if nothing runs, and rejects unknown names', async () => {
     const setup = await aSetup();
     await runOnceHere(setup.config);
 
@@ -109,7 +109,7 @@ test('retry and rewind are carried out by run --once as well', async () => {
   expect(setup.delivered()).toHaveLength(500);
 });
 
-test('rewind beside a running process delivers again what was read since, and the process goes on', async () => {
+test('rewind beside a running process delivers again the records read since, and the process continues', async () => {
   const setup = await aSetup();
   const { config, sandbox, delivered } = setup;
   const sluice = startSluice(['run', '-c', config]);
@@ -151,7 +151,7 @@ test('a rewind that cannot be says so, beside a running process too', async () =
   await sluice.kill();
 });
 
-test('a sink that refuses everything is tried again once its secret is mended', async () => {
+test('a sink that rejects everything is tried again once its secret is corrected', async () => {
   const key = join(tempDir('secret-'), 'key');
   writeFileSync(key, 'Bearer old');
   const receiver = await startHttpReceiver({
@@ -179,7 +179,7 @@ test('a sink that refuses everything is tried again once its secret is mended', 
 });
 
 describe('while a stream waits', () => {
-  test('a secret that is mended in its file is used at once', async () => {
+  test('a secret that is corrected in its file is used at once', async () => {
     const setup = await aSetup();
     const secret = join(setup.dir, 'secret');
     writeFileSync(secret, 'wrong');

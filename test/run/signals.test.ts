@@ -8,7 +8,7 @@ import { aSetup } from '../commands/a-setup.ts';
 import { startSluice } from '../support/cli.ts';
 import { afterThisTest, waitUntil } from '../support/temp.ts';
 
-test('SIGUSR1 starts no debugger, SIGUSR2 ends nothing, and the run goes on', async () => {
+test('SIGUSR1 starts no debugger, SIGUSR2 ends nothing, and the run continues', async () => {
   const { config, delivered } = await aSetup({ sandbox: { events: 20, rate: 20 } });
   const sluice = startSluice(['run', '-c', config]);
   await waitUntil(() => delivered().length >= 20, { what: 'the first events' });

@@ -49,7 +49,7 @@ function lines(summary: Partial<Summary>, state: After['state']): readonly strin
 }
 
 describe('the summary', () => {
-  test('says what was read and delivered, and nothing else where all is well', () => {
+  test('shows the numbers read and delivered, and nothing else if all is well', () => {
     const reported = lines({ records: 1 }, { streams: [aStream('a')], sinks: [aSink('disk')] });
 
     expect(reported).toEqual([
@@ -58,7 +58,7 @@ describe('the summary', () => {
     ]);
   });
 
-  test('tells of streams that fail for one reason together, what does not mend itself first', () => {
+  test('groups streams that fail for one reason, those that need an operator first', () => {
     const names = Array.from({ length: 1_000 }, (_, i) => `web/c-${i}`);
     const failed = [
       ...names.map((stream) => ({ stream, cause: aFailure('upstream_unreachable') })),
@@ -78,7 +78,7 @@ describe('the summary', () => {
     ]);
   });
 
-  test('names what a sink refuses, what it has yet to get, and its dead letters', () => {
+  test('names rejected events of a sink, pending ones, and its dead letters', () => {
     const behind = [
       { sink: 'siem', held: 3, cause: aFailure('sink_refused') },
       { sink: 'slow', held: 2, cause: null },

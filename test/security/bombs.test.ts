@@ -90,7 +90,7 @@ test.each(Object.keys(bombs))(
   },
 );
 
-test('the program outlives every bomb, says which stream met one, and delivers the rest', async () => {
+test('the program survives every bomb, names the affected stream, and delivers the rest', async () => {
   const url = await hostileUpstream();
   const collector = await startOtlpReceiver();
   const dir = tempDir('bombs-');

@@ -17,7 +17,7 @@ test.each(['^(a+)+$', '(a|aa)+$', '^(\\\\w+\\\\s?)*$', '([a-z]+)*=', '(.*)*b'])(
   },
 );
 
-test('matches finds what it is to find', () => {
+test('matches finds the expected texts', () => {
   const filter = compile("event.message.matches('^(Policy|Rule) [a-z]+d$') && source != 'x'");
 
   expect(filter(anEvent({ ocsf: { message: 'Policy updated' } }))).toBe(true);

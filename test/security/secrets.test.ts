@@ -164,7 +164,7 @@ async function allWasTried({ echo }: World, stderr: () => string): Promise<void>
 const crashing =
   "process.once('SIGUSR2', () => { throw new Error('a fault that nobody expected'); });";
 
-test('no secret shows in any output, file or status, whatever the far sides repeat', async () => {
+test('no secret shows in any output, file or status, even if a server repeats it', async () => {
   const world = await aWorldOfSecrets();
   const { dir, hidden, config } = world;
   const env = secrets.env;
@@ -200,7 +200,7 @@ test('no secret shows in any output, file or status, whatever the far sides repe
   expect(files).toContain('evt-1');
 });
 
-test('a config that is wrong tells its flaws without the secrets in it', async () => {
+test('errors in a config are reported without its secrets', async () => {
   const dir = tempDir('secrets-');
   const config = join(dir, 'sluice.yaml');
   writeFileSync(

@@ -106,7 +106,7 @@ describe('the program', () => {
     },
   );
 
-  test('upstream’s code is told as upstream’s, beside ours', async () => {
+  test('upstream’s code is shown as upstream’s, beside ours', async () => {
     const config = await hostileConfig('json');
     const sluice = startSluice(['run', '-c', config]);
     const line = JSON.parse(await sluice.waitForLine('is halted'));

@@ -32,7 +32,7 @@ const line = fc.oneof(
   fc.uint8Array({ maxLength: 40 }),
 );
 
-test('encodeLines gives each line as UTF-8, or as the bytes it is, with an LF behind it', () => {
+test('encodeLines returns each line as UTF-8, or as its bytes, followed by an LF', () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 20 }), (texts) => {
       const lines = encoded(texts);

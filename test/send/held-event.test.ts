@@ -38,7 +38,7 @@ test('PageDecoder gives each event its uid, offset, context and bytes', () => {
   }
 });
 
-test('PageDecoder gives each of many events its own uid, in whatever order they are asked', () => {
+test('PageDecoder gives each of many events its own uid, in any order of calls', () => {
   const many = Array.from({ length: 100 }, (_, i) => `e${i}`);
   const page = held({ ...aPage({ ids: many }), count: many.length });
   const { events } = counting().decoder.decode(page);
@@ -48,7 +48,7 @@ test('PageDecoder gives each of many events its own uid, in whatever order they 
   expect(events.map(({ uid }) => uid)).toEqual(many.map((_, i) => uidAt(i)));
 });
 
-test('PageDecoder gives only the kept records, found by the reader or found anew alike', () => {
+test('PageDecoder returns only the kept records, found by the reader or found again alike', () => {
   const uids = aPage({ ids: ['b', 'd'] }).uids;
   const kept = held({ kept: Uint32Array.of(1, 3), uids, count: 2 });
   const { data } = JSON.parse(Buffer.from(kept.body).toString());
@@ -61,7 +61,7 @@ test('PageDecoder gives only the kept records, found by the reader or found anew
   }
 });
 
-test('PageDecoder normalises a record when it is first asked for, and once', () => {
+test('PageDecoder normalises a record at the first request, and once', () => {
   const { decoder, normalised } = counting();
   const { events } = decoder.decode(held());
 
@@ -73,7 +73,7 @@ test('PageDecoder normalises a record when it is first asked for, and once', () 
   expect(normalised).toHaveLength(1);
 });
 
-test('PageDecoder gives the same events for the same page, and asks for its normaliser by its context', () => {
+test('PageDecoder returns the same events for the same page, and selects its normaliser by its context', () => {
   const contexts: string[] = [];
   const decoder = new PageDecoder((context) => {
     contexts.push(context.source);
@@ -90,7 +90,7 @@ test('PageDecoder gives the same events for the same page, and asks for its norm
   expect(contexts).toEqual(['audit', 'audit']);
 });
 
-test('PageDecoder reads a page whose body is the array itself, and one that begins with a byte order mark', () => {
+test('PageDecoder reads a page whose body is the array itself, and one that starts with a byte order mark', () => {
   const records = '[{"id":"a"},{"id":"b"}]';
   const uids = aPage({ ids: ['a', 'b'] }).uids;
   for (const text of [records, `\ufeff${records}`]) {

@@ -48,7 +48,7 @@ test.each([
   expect(maskedBy(kind, value)).toBe(expected);
 });
 
-test('hash is HMAC-SHA-256, 32 hex digits, the same for an address in any case of its letters', () => {
+test('hash is HMAC-SHA-256, 32 hex digits, the same for an address in upper or lower case', () => {
   const expected = createHmac('sha256', 'a key of some length').update('ann@example.com');
 
   expect(maskedBy('hash', 'Ann@Example.com')).toBe(expected.digest('hex').slice(0, 32));

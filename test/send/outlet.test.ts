@@ -120,7 +120,7 @@ test('events of a sink that makes its own of them are not made before, and count
   expect(sent?.[3]).toContain('"3"');
 });
 
-test('events of a page that goes out as it came are asked for one by one only where some are picked', async () => {
+test('events of a page that is sent as received are decoded one by one only if some are selected', async () => {
   const asked: string[] = [];
   const encode = (event: Event) => {
     asked.push(idOf(event));
@@ -218,7 +218,7 @@ test('Outlet ends a batch that is half full with its page, so that its lines are
   expect(documents.map(idsOf)).toEqual([numbered(0, 9)]);
 });
 
-test('Outlet passes over what is not for its sink with batches that only say how far', async () => {
+test('Outlet skips events that are not for its sink with batches that only move the position', async () => {
   const odd: Selection = {
     key: 'odd',
     select: (event) => (Number(idOf(event)) % 2 === 1 ? event : null),
@@ -242,7 +242,7 @@ test('Outlet passes over what is not for its sink with batches that only say how
   expect(empty?.lines.length).toBe(0);
 });
 
-test('Outlet ends a batch where the next event stands, so that what was left out is not looked at again', async () => {
+test('Outlet ends a batch at the next event, so that skipped ones are not examined again', async () => {
   const even: Selection = {
     key: 'even',
     select: (event) => (Number(idOf(event)) % 2 === 0 ? event : null),
@@ -383,7 +383,7 @@ test('Outlet lets others have their turn while a page is encoded, and keeps its 
   expect((turnsSeen.at(-1) ?? 0) - (turnsSeen[0] ?? 0)).toBeGreaterThan(1);
 });
 
-test('Outlet has a page encoded once also for a sink that asks while it is being encoded', async () => {
+test('Outlet has a page encoded once also for a sink that requests it during the encoding', async () => {
   const { spool } = pageSpool([aPage({ ids: numbered(0, 20) })]);
   const { format, calls } = countingFormat();
   const encoder = new PageEncoder(new PageDecoder(asItIs));
@@ -416,7 +416,7 @@ test('Outlet takes a sink that waits for its batch for one at work, and has page
   for (const batches of both) expect(batches.flatMap(idsOf)).toEqual(numbered(0, 40));
 });
 
-test('Outlet tells all who wait for a page that a format failed on it, and cuts the next page', async () => {
+test('Outlet reports to all that wait for a page that a format failed on it, and cuts the next page', async () => {
   const { spool } = pageSpool([aPage({ ids: ['bad'] }), aPage({ ids: ['good'] })]);
   const encode = (event: Event) => {
     if (idOf(event) === 'bad') throw new Error('a format that throws');
@@ -433,7 +433,7 @@ test('Outlet tells all who wait for a page that a format failed on it, and cuts 
   expect(textOf(next as Batch)).toEqual(['good']);
 });
 
-test('Outlet encodes anew for another format and another selection', async () => {
+test('Outlet encodes again for another format and another selection', async () => {
   const { spool } = pageSpool([aPage({ ids: ['0', '1'] })]);
   const { format, calls } = countingFormat();
   const encoder = new PageEncoder(new PageDecoder(asItIs));

@@ -205,7 +205,7 @@ test('a page sink that is at a later page than it said is sent the rest, from th
   await spool.close();
 });
 
-test('answers are no events of what is held, also after a restart, and count by what they take', async () => {
+test('responses are no stored events, also after a restart, and count by their size', async () => {
   const dir = tempDir();
   const pages = [anAnswer('a'), aPage({ ids: ['1', '2', '3'] }), anAnswer('b'), anAnswer('c')];
   const bytes = pages.reduce((sum, { body }) => sum + body.length, 3 * 512);
@@ -224,7 +224,7 @@ test('answers are no events of what is held, also after a restart, and count by 
   await second.close();
 });
 
-test('what a sink tells of itself goes to all that take events, whatever the routes are', async () => {
+test('conditions of a sink go to all sinks that accept events, whatever the routes are', async () => {
   const spool = await spoolOf([], ['proof', 'other', 'siem']);
   const [proof, other, siem] = [keeper(), keeper(), keeper()];
   const openings: SinkOpening[] = [];
@@ -255,7 +255,7 @@ test('what a sink tells of itself goes to all that take events, whatever the rou
   await spool.close();
 });
 
-test('a sink that finishes what it has together is told when nothing more comes', async () => {
+test('a sink that finishes its events together is notified when no more come', async () => {
   const spool = await spoolOf([], ['proof']);
   const open: PromiseWithResolvers<Delivery>[] = [];
   let finished = 0;

@@ -93,7 +93,7 @@ test('a number that a double keeps stays a number, and one that it does not is t
   expect(parsed(`[${text}]`)).toEqual(text);
 });
 
-test('parseRecord reads what JSON.parse reads where every number is kept', () => {
+test('parseRecord reads the values of JSON.parse if every number is kept', () => {
   const safe = fc.jsonValue().filter((value) => !/\d{16}/.test(JSON.stringify(value)));
   fc.assert(
     fc.property(safe, fc.constantFrom(0, 1), (value, indent) => {
@@ -104,13 +104,13 @@ test('parseRecord reads what JSON.parse reads where every number is kept', () =>
   );
 });
 
-test('an id beyond 2^53 is told digit by digit', () => {
+test('an id beyond 2^53 is kept digit by digit', () => {
   for (const { metadata } of events('{"id":9007199254740993}', 'audit')) {
     expect(metadata).toMatchObject({ original_event_uid: '9007199254740993' });
   }
 });
 
-test('a mapped attribute keeps to its type, and what it cannot hold is in unmapped as it was', () => {
+test('a mapped attribute keeps to its type, and values that do not fit are unchanged in unmapped', () => {
   const fields = {
     'traffic.bytes': 'bytes',
     'src_endpoint.uid': 'uid',

@@ -65,7 +65,7 @@ test('Position notes each step before the next is taken, but none past a dead le
   expect(noted.at(-1)).toBe(3);
 });
 
-test('Position writes once more for what was settled while a write was under way', async () => {
+test('Position writes once more for events settled while a write was under way', async () => {
   const gate = Promise.withResolvers<void>();
   const { position, clock, written } = positionOn((turn) =>
     turn === 1 ? gate.promise : undefined,
@@ -91,7 +91,7 @@ test('Position never goes back', async () => {
   expect(written).toEqual([{ position: 5 }]);
 });
 
-test('Position asks a failing disk again each second, with all letters, the last mark and the newest place', async () => {
+test('Position retries a failing disk each second, with all dead letters, the last mark and the newest offset', async () => {
   const { position, clock, tried, written } = positionOn((turn) => {
     if (turn <= 2) throw full;
   });
@@ -112,7 +112,7 @@ test('Position asks a failing disk again each second, with all letters, the last
   ]);
 });
 
-test('Position has saved only once what was settled is written', async () => {
+test('Position is saved only after the settled events are written', async () => {
   const { position, clock } = positionOn((turn) => {
     if (turn === 1) throw full;
   });
@@ -130,7 +130,7 @@ test('Position has saved only once what was settled is written', async () => {
   expect([early, saved]).toEqual([false, true]);
 });
 
-test('Position gives up on a disk that never mends when it is abandoned, after one more try', async () => {
+test('Position gives up on a disk that never recovers when it is abandoned, after one more try', async () => {
   const { position, clock, tried } = positionOn(() => {
     throw full;
   });
@@ -145,7 +145,7 @@ test('Position gives up on a disk that never mends when it is abandoned, after o
   expect(clock.sleepers).toBe(0);
 });
 
-test('Position that is abandoned still writes what the disk takes', async () => {
+test('Position that is abandoned still writes as far as the disk permits', async () => {
   const { position, written } = positionOn(() => undefined);
 
   position.abandon();
@@ -155,7 +155,7 @@ test('Position that is abandoned still writes what the disk takes', async () => 
   expect(written).toEqual([{ position: 4 }]);
 });
 
-test('Position writes each letter once and never a place that was not settled, whatever fails when', async () => {
+test('Position writes each dead letter once and never an offset that was not settled, whatever fails when', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.boolean(), { maxLength: 10 }),

@@ -19,7 +19,7 @@ test('selectionFor gives everything where there are no routes, and nothing where
   expect(nothing).toBeNull();
 });
 
-test('selectionFor lets pass what its expression says', () => {
+test('selectionFor selects by its expression', () => {
   const selection = selectionFor(
     [route({ where: 'event.severity_id >= 3 && event.metadata.uid != ""' })],
     way,

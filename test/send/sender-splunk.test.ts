@@ -30,7 +30,7 @@ function splunkAt(url: string, more: { readonly index?: object } = {}): PlannedS
   };
 }
 
-test('sends again what an indexer loses, and nothing that is written behind it', async () => {
+test('sends again events that an indexer loses, and none that is written after them', async () => {
   const splunk = await startSplunk({ indexers: 1 });
   const spool = await openSpool({
     ...{ dir: tempDir(), sync: 'normal', keepMs: 0, bytesMax: 1e9, eager: true },

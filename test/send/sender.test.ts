@@ -61,7 +61,7 @@ test('sender makes a dead letter of the one event that is refused and delivers t
   await spool.close();
 });
 
-test('sender believes a far side that is ahead as far as it may, and says once that the state is older', async () => {
+test('sender believes a receiver that is ahead within its limit, and reports once that the state is older', async () => {
   const spool = await heldEvents(8);
   const { sink, taken } = scripted((_, attempt) =>
     attempt === 1 ? { outcome: 'retry', cause } : delivered,
@@ -82,7 +82,7 @@ test('sender believes a far side that is ahead as far as it may, and says once t
   await spool.close();
 });
 
-test('sender takes up what the far side says it has committed instead of sending it again', async () => {
+test('sender adopts the receiver’s committed position instead of sending again', async () => {
   const spool = await heldEvents(8);
   const { sink, taken } = scripted((_, attempt) =>
     attempt === 1 ? { outcome: 'retry', cause } : delivered,
@@ -96,7 +96,7 @@ test('sender takes up what the far side says it has committed instead of sending
   await spool.close();
 });
 
-test('sender sends the rest of a batch of which the far side has the beginning', async () => {
+test('sender sends the rest of a batch whose beginning the receiver has', async () => {
   const spool = await heldEvents(8);
   const { sink, taken } = scripted((_, attempt) =>
     attempt === 1 ? { outcome: 'retry', cause } : delivered,
@@ -148,7 +148,7 @@ test.each([
   [undefined, 0],
   [30, 30],
 ])(
-  'pipelined sender sends again what failed after the wait that it is asked for: %s',
+  'pipelined sender sends failed events again after the requested wait: %s',
   async (afterMs, waitMs) => {
     const spool = await heldEvents(12);
     const { sink } = scripted((_, attempt) =>
@@ -169,7 +169,7 @@ test.each([
   },
 );
 
-test('pipelined sender sends again only what was not taken, though more is there by then to fill its batches', async () => {
+test('pipelined sender sends again only events that were not accepted, though more could fill its batches by then', async () => {
   const spool = await heldEvents(2);
   const first = Promise.withResolvers<void>();
   const { sink, taken, batches } = scripted(async (_, attempt) => {

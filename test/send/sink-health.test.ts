@@ -9,7 +9,7 @@ import { silent } from '../support/silent-log.ts';
 const hourMs = 3_600_000;
 const cause = new ExportError('sink_refused', 'testing: 401', { next: 'nothing' });
 
-test('a secret that was mended while its refusal was on the way is tried at once, and only once', async () => {
+test('a secret that was corrected while its rejection was on the way is tried at once, and only once', async () => {
   const clock = manualClock();
   let secret = 'wrong';
   const backOff = { next: () => hourMs, reset: () => undefined };

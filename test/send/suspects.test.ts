@@ -249,7 +249,7 @@ function requestsOfHalving(ids: readonly string[], bad: ReadonlySet<string>, siz
 }
 
 test.each([1, 4])(
-  'an event that is to be sent again is sent before what follows it, also where a batch goes in parts (%i in flight)',
+  'an event that is to be sent again is sent before later ones, also if a batch goes in parts (%i in flight)',
   async (inFlightMax) => {
     const spool = await heldEvents(24, 12);
     const accepted: string[] = [];

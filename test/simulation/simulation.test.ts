@@ -15,7 +15,7 @@ const kinds: readonly { kind: Kind; count: number; found: readonly number[] }[] 
 ];
 
 test.each(kinds)(
-  'whatever the server, the faults and the kills, all that is owed is told, once: $kind',
+  'whatever the server, the faults and the kills, every expected record is reported, once: $kind',
   async ({ kind, count, found }) => {
     const findings: string[] = [];
     for (const seed of [...Array.from({ length: count }, (_, n) => n + 1), ...found]) {

@@ -10,7 +10,7 @@ async function phaseOf(move: Move) {
   return JSON.parse(stdout).sources[0];
 }
 
-test('what was delivered before the pairing is known, whatever the form of its ids', async () => {
+test('events delivered before the pairing are known, in any form of their ids', async () => {
   const move = await aMove({ succeeds: null });
   const { pair, config } = move;
   pair.addMany(120);

@@ -105,7 +105,7 @@ test.each(['unified', 'earlier'] as const)(
   },
 );
 
-test('a class that changes at the cutover is reported beforehand, and what the successor inherits', async () => {
+test('a class that changes at the cutover is reported beforehand, with the settings that the successor inherits', async () => {
   const sandbox = await aSandbox();
   const succeeds = { source: 'audit' };
   const next = { ...sources.next, succeeds };

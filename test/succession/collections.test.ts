@@ -74,7 +74,7 @@ async function withBaseline() {
   return move;
 }
 
-test('changes are reported once, known entities are not created, what one side alone shows is reported', async () => {
+test('changes are reported once, known entities are not created, entities on one side alone are reported', async () => {
   const { pair, config, reported } = await withBaseline();
   pair.setTicket(21, { subject: 'only new' }, 'new');
 
@@ -163,7 +163,7 @@ test('a damaged entity of the old source halts the old source alone, and loses n
   );
 });
 
-test('succession lists what the first full scan showed', async () => {
+test('succession lists the results of the first full scan', async () => {
   const { pair, config, reported } = await withBaseline();
   pair.setTicket(7, { subject: 'differs' }, 'new');
   pair.removeTicket(20, 'new');

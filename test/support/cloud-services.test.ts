@@ -68,7 +68,7 @@ describe('Azure Monitor', () => {
     expect(await askToken(service, {}, 'elsewhere')).toMatchObject({ status: 400 });
   });
 
-  test('tells its rule to a reader with a token of the manager, which is none for events', async () => {
+  test('returns its rule to a reader with a token of the manager, which is not valid for events', async () => {
     const service = await startAzureMonitor({ isReader: true, columns: { Uid: 'string' } });
     const search = `${service.url}/providers/Microsoft.ResourceGraph/resources?api-version=2021-03-01`;
     const query = `resources | where type =~ 'microsoft.insights/datacollectionrules' and properties.immutableId =~ '${azure.rule}' | project id`;
@@ -95,7 +95,7 @@ describe('Azure Monitor', () => {
     expect((await post(events, '[]', manager ?? json)).status).toBe(401);
   });
 
-  test('takes rows, and keeps back what the rule does not declare and what is over 64 KB', async () => {
+  test('accepts rows, and drops undeclared columns and values over 64 KB', async () => {
     const columns = {
       TimeGenerated: 'datetime',
       Uid: 'string',
@@ -121,7 +121,7 @@ describe('Azure Monitor', () => {
     expect(service.silent).toEqual(['column Other is not declared', 'column Uid is cut']);
   });
 
-  test('answers 204 to what is no array, and keeps nothing of it', async () => {
+  test('answers 204 to a body that is no array, and stores nothing', async () => {
     const service = await startAzureMonitor();
 
     const { status } = await send(service, '{"Uid":"a"}');
@@ -161,7 +161,7 @@ describe('Azure Monitor', () => {
     expect((await post(`${service.url}${path}`, '[]', json)).status).toBe(400);
   });
 
-  test('is forbidden until the role has spread, and asks for patience', async () => {
+  test('is forbidden until the role is effective, and requests a wait', async () => {
     const service = await startAzureMonitor({ callsBeforeRole: 1 });
     service.throttle(1, 30);
 
@@ -267,7 +267,7 @@ describe('Google SecOps', () => {
     expect(service.events).toEqual([]);
   });
 
-  test('refuses what is too large, another instance, no right and no token', async () => {
+  test('rejects oversize, another instance, a missing right and a missing token', async () => {
     const service = await startSecOps({ requestBytesMax: 1000, tooLarge: 413 });
     const large = { metadata: { ...metadata, description: 'x'.repeat(1000) } };
 
@@ -307,7 +307,7 @@ describe('Datadog', () => {
   const send = (intake: DatadogIntake, body: string, headers: Record<string, string> = {}) =>
     post(`${intake.url}/api/v2/logs`, body, { ...json, 'dd-api-key': datadogKey, ...headers });
 
-  test('takes logs, cuts one above 1 MB and stamps an old one anew, all with 202', async () => {
+  test('accepts logs, cuts one above 1 MB and stamps an old one again, all with 202', async () => {
     const intake = await startDatadogIntake();
     const date = Date.now() - 60_000;
     const logs = [
@@ -326,7 +326,7 @@ describe('Datadog', () => {
     ]);
   });
 
-  test('refuses no key, another key, too much, too many and what is no log', async () => {
+  test('rejects a missing key, another key, oversize, too many logs and bodies that are no logs', async () => {
     const intake = await startDatadogIntake();
     const large = JSON.stringify([{ message: 'x'.repeat(5_000_000) }]);
     const many = JSON.stringify(Array.from({ length: 1001 }, () => ({ message: 'a' })));

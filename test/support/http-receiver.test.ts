@@ -51,7 +51,7 @@ describe('startHttpReceiver', () => {
     expect([second.statusCode, third.statusCode]).toEqual([204, 204]);
   });
 
-  test('resets, cuts and hangs when told to, and still keeps the requests', async () => {
+  test('resets, cuts and hangs when scripted, and still keeps the requests', async () => {
     const receiver = await startHttpReceiver();
 
     receiver.answer({ answer: 'reset' });
@@ -78,7 +78,7 @@ describe('startHttpReceiver', () => {
     expect(response.statusCode).toBe(200);
   });
 
-  test('resets over HTTPS too, and shows another certificate when told to', async () => {
+  test('resets over HTTPS too, and shows another certificate when scripted', async () => {
     const { Agent } = await import('undici');
     const [tls, other] = [await makeCa(), await makeUntrustedCa()];
     const receiver = await startHttpReceiver({ tls });
@@ -100,7 +100,7 @@ describe('startHttpReceiver', () => {
     await dispatcher.destroy();
   });
 
-  test('serves HTTPS and asks for a client certificate when told to', async () => {
+  test('serves HTTPS and requires a client certificate when scripted', async () => {
     const { Agent } = await import('undici');
     const { ca, client } = await makeCa();
     const tls = await makeCa();

@@ -36,7 +36,7 @@ const ownBroker = 'KAFKA_BROKERS names a broker whose accounts and certificates 
 const valuesOf = (records: readonly { readonly value: string }[]) => records.map((it) => it.value);
 
 describe('shared Kafka', () => {
-  test('shows committed records only, except to those who read uncommitted', async () => {
+  test('shows committed records only, except to readers of uncommitted ones', async () => {
     const topic = await newTopic('transactions', { partitions: 2 });
     const producer = client({ brokers: [...(await kafkaBrokers())] }).producer({
       transactionalId: topic,
@@ -93,7 +93,7 @@ describe('shared Kafka', () => {
     });
   });
 
-  test('consumeAll says what it waited for when it waits in vain', async () => {
+  test('consumeAll names the missing records when it waits in vain', async () => {
     const topic = await newTopic('empty');
 
     const reading = consumeAll(topic, { until: 1, timeoutMs: 300 });

@@ -64,7 +64,7 @@ function serialised(): Uint8Array {
 }
 
 describe('startOtlpReceiver', () => {
-  test.for(formats)('decodes what the OpenTelemetry exporter writes as $type', async (format) => {
+  test.for(formats)('decodes the output of the OpenTelemetry exporter as $type', async (format) => {
     const receiver = await startOtlpReceiver();
     const body = format.serializer.serializeRequest([record, record]) ?? '';
     const headers = { 'content-type': format.type, 'content-encoding': 'gzip' };
@@ -77,7 +77,7 @@ describe('startOtlpReceiver', () => {
     expect(plain).toEqual([expected, expected]);
   });
 
-  test.for(formats)('tells of a partial success as $type', async ({ type, serializer }) => {
+  test.for(formats)('reports a partial success as $type', async ({ type, serializer }) => {
     const receiver = await startOtlpReceiver();
     receiver.answer({ answer: 'partly', rejected: 300, message: 'too old: ü' });
 

@@ -103,7 +103,7 @@ describe('startRsyslog', () => {
     });
   });
 
-  test('tells CEF that cannot be parsed from CEF that can', async () => {
+  test('distinguishes CEF that cannot be parsed from CEF that can', async () => {
     const record = await receiveOne(`${header} - CEF:0|Acme|Edge|1|100|name`);
 
     expect(record.cef).toEqual({ decoded: false, unparsed: expect.stringContaining('Acme') });
@@ -149,7 +149,7 @@ describe('startRsyslog', () => {
     expect(records.map((record) => record.msg)).toEqual(['to whom it may concern']);
   });
 
-  test('refuses TLS clients without a trusted certificate when told to', async () => {
+  test('rejects TLS clients without a trusted certificate when configured', async () => {
     const ca = await makeCa();
     const untrusted = await makeUntrustedCa();
     const rsyslog = await startRsyslog({ clientCertificates: true });

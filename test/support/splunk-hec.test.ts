@@ -56,7 +56,7 @@ describe('a post', () => {
     ]);
   });
 
-  test('cuts what is longer than TRUNCATE, and says nothing', async () => {
+  test('cuts events longer than TRUNCATE, and reports nothing', async () => {
     const splunk = await startSplunk();
 
     const { status } = await ask(splunk, event('x'.repeat(20_000)));
@@ -91,7 +91,7 @@ describe('a post', () => {
     expect(splunk.indexed).toEqual([]);
   });
 
-  test('takes what stands before a wrong event, which it numbers', async () => {
+  test('accepts the events before a wrong one, which it numbers', async () => {
     const splunk = await startSplunk();
 
     const answer = await ask(splunk, event('a') + event('b', { index: 'secret' }) + event('c'));
@@ -137,7 +137,7 @@ describe('a post', () => {
 });
 
 describe('acknowledgement', () => {
-  test('counts from 0 for each channel and indexer, and tells true once', async () => {
+  test('counts from 0 for each channel and indexer, and returns true once', async () => {
     const splunk = await startSplunk();
     const first = await ask(splunk, event('a'));
     const second = await ask(splunk, event('b'), { cookie: first.cookie });
@@ -231,7 +231,7 @@ describe('acknowledgement', () => {
   });
 });
 
-test('something in between answers with a page, and what it let through arrived', async () => {
+test('a proxy answers with a page, and the events that it passed on arrived', async () => {
   const splunk = await startSplunk();
   splunk.interfere((_, pass) => {
     pass();

@@ -32,7 +32,7 @@ describe('tempDir', () => {
 });
 
 describe('waitUntil', () => {
-  test('resolves to what the condition gave', async () => {
+  test('resolves to the condition’s value', async () => {
     let looks = 0;
 
     const value = await waitUntil(() => (++looks < 3 ? null : 'here'), { what: 'it' });
@@ -41,13 +41,13 @@ describe('waitUntil', () => {
     expect(looks).toBe(3);
   });
 
-  test('rejects in time and names what was awaited', async () => {
+  test('rejects in time and names the condition', async () => {
     const waiting = waitUntil(() => false, { what: () => 'the impossible', timeoutMs: 30 });
 
     await expect(waiting).rejects.toThrow('waited 30 ms for the impossible');
   });
 
-  test('rejects with what the condition throws', async () => {
+  test('rejects with the condition’s error', async () => {
     const waiting = waitUntil(
       () => {
         throw new Error('broken');
@@ -141,13 +141,13 @@ describe('certificates', () => {
 });
 
 describe('sharedPath', () => {
-  test('is null for what is not there', () => {
+  test('is null for a missing one', () => {
     expect(sharedPath('no-such-file')).toBeNull();
   });
 });
 
 describe('runSluice', () => {
-  test('runs the program of this repository and tells how it ended', async () => {
+  test('runs the program of this repository and reports how it ended', async () => {
     const result = await runSluice(['--help']);
 
     expect(result).toMatchObject({ exitCode: 0, stderr: '' });

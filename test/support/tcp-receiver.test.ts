@@ -116,7 +116,7 @@ describe('startTcpReceiver', () => {
     expect(other).not.toBe(first);
   });
 
-  test('stalls until told to read: the sender is not drained before', async () => {
+  test('stalls until it is to read: the sender is not drained before', async () => {
     const receiver = await startTcpReceiver({ behaviour: { kind: 'stall' } });
     const socket = await open(receiver.port);
     const frame = counted(`<1>${'x'.repeat(10_000_000)}`);

@@ -4,7 +4,7 @@ import { readable } from '../../src/terminal/readable.ts';
 import { anEvent } from '../support/an-event.ts';
 import { anyText } from '../support/any-text.ts';
 
-test('readable says when, how grave, from where, and who did what', () => {
+test('readable shows time, severity, origin, actor and action', () => {
   const event = anEvent({
     stream: 'audit',
     ocsf: {

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/tools/clock.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
-test('systemClock: a sleep lasts at least as long as asked', async () => {
+test('systemClock: a sleep lasts at least as long as requested', async () => {
   const clock = systemClock();
   const start = clock.monotonic();
 

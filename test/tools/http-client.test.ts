@@ -144,7 +144,7 @@ describe('openHttpClient: answers', () => {
 });
 
 describe('openHttpClient: no whole answer', () => {
-  test('nobody listens', async () => {
+  test('nothing listens', async () => {
     const port = await freePort();
 
     await expect(open().request(get(`http://127.0.0.1:${port}/`), never())).rejects.toMatchObject({
@@ -309,7 +309,7 @@ describe('openHttpClient: no whole answer', () => {
     expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0);
   });
 
-  test('close breaks off what is under way', async () => {
+  test('close aborts requests under way', async () => {
     const { url } = await serve(() => undefined);
     const client = openHttpClient();
 
@@ -323,7 +323,7 @@ describe('openHttpClient: no whole answer', () => {
     });
   });
 
-  test('what cannot be a request is refused without repeating a header’s value', async () => {
+  test('an impossible request is refused without repeating a header’s value', async () => {
     const client = open();
     const bad = get('http://127.0.0.1/', { headers: { authorization: 'Bearer hush\r\nx: y' } });
 

@@ -43,7 +43,7 @@ describe('openHttpClient through a proxy', () => {
     expect(asked[0]?.headers).not.toHaveProperty('proxy-authorization');
   });
 
-  test('goes to https:// through a tunnel, in which the certificate is the far side’s', async () => {
+  test('goes to https:// through a tunnel, in which the certificate is the server’s', async () => {
     const { url, asked } = await serve((_, response) => json(response, 200, {}), ca.server);
     const { port, seen } = await aProxy();
     const proxy = `http://127.0.0.1:${port}`;
@@ -62,7 +62,7 @@ describe('openHttpClient through a proxy', () => {
     });
   });
 
-  test('tells a proxy that refuses, and one that is not there', async () => {
+  test('reports a proxy that rejects, and one that is not there', async () => {
     const { url } = await serve((_, response) => json(response, 200, {}), ca.server);
     const { port } = await aProxy('me:right');
     const tls = { ca_file: ca.caFile };

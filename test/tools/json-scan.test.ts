@@ -40,7 +40,7 @@ test('the digest does not depend on the order of keys or on white space', () => 
   );
 });
 
-test('the scan tells whether a number may lose digits, and takes none for it that stands in a string', () => {
+test('the scan reports whether a number may lose digits, and ignores digits within a string', () => {
   const exact = (text: string) => {
     const scan = new JsonScan(Buffer.from(text), null);
     scan.value(0);
@@ -101,7 +101,7 @@ test.each([
   expect(digestOf(JSON.stringify(changed))).not.toBe(digestOf(JSON.stringify(record)));
 });
 
-test('the digest tells apart values of one key in different objects, and empty things', () => {
+test('the digest distinguishes values of one key in different objects, and empty things', () => {
   const texts = [
     '{"a":{"x":1},"b":{"x":2}}',
     '{"a":{"x":2},"b":{"x":1}}',
@@ -116,7 +116,7 @@ test('the digest tells apart values of one key in different objects, and empty t
   expect(new Set(texts.map((text) => digestOf(text))).size).toBe(texts.length);
 });
 
-test('the digest takes a string for what it says, however it is escaped, and halves of pairs for themselves', () => {
+test('the digest treats a string by its content, however it is escaped, and halves of pairs as themselves', () => {
   const same = [
     ['"A/"', '"\\u0041\\/"', '"\\u0041\\u002f"'],
     ['"\u00e9\u20ac\u{1f600}"', '"\\u00e9\\u20AC\\ud83d\\uDE00"'],
@@ -148,7 +148,7 @@ test('the digest of two texts is the same exactly when their canonical forms are
   );
 });
 
-test('the digest leaves out what is ignored, as the canonical form does', () => {
+test('the digest leaves out ignored fields, as the canonical form does', () => {
   const key = fc.constantFrom('a', 'b', 'c', 'a.b');
   const { tree } = fc.letrec((tie) => ({
     tree: fc.oneof(
@@ -172,7 +172,7 @@ test('the digest leaves out what is ignored, as the canonical form does', () => 
   );
 });
 
-test('the digest tells apart all of many records that differ in one place', () => {
+test('the digest distinguishes all of many records that differ in one value', () => {
   const digests = new Set(
     Array.from({ length: 100_000 }, (_, n) =>
       digestOf(`{"id":"x","seq":${n},"b":{"seq":${n * 7}}}`),
@@ -207,7 +207,7 @@ test('the scan says where an object has a key twice, in objects of any size, and
   expect(once.map(isRepeated)).toEqual(once.map(() => false));
 });
 
-test('the digest of a record never changes: uids are made of it', () => {
+test('the digest of a record never changes: uids are derived from the digest', () => {
   expect(digestOf(JSON.stringify(record))).toBe('-208093688.365021307');
 });
 
@@ -286,7 +286,7 @@ test('the scan takes a text with one character changed, added or gone exactly wh
   );
 });
 
-test('the scan refuses what is nested too deeply, and takes what is not quite', () => {
+test('the scan refuses values nested too deeply, and accepts those just within the limit', () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
   expect(takes(nested(nestingMax))).toBe(true);

@@ -14,7 +14,7 @@ function rawOf(text: string): readonly string[] {
   return Array.from({ length }, (_, i) => Buffer.from(records?.raw(i) ?? []).toString());
 }
 
-test('scanLines gives each line as upstream sent it, and what is held is an array of them', () => {
+test('scanLines returns each line as upstream sent it, and they are stored as an array', () => {
   const breaks = fc.constantFrom('\n', '\r\n', '\n\n', ' \n\t\n');
   fc.assert(
     fc.property(fc.array(aRecord), breaks, fc.boolean(), (values, between, isEnded) => {
@@ -71,7 +71,7 @@ test('a line that is no object is a record beside others that are', () => {
   expect(rawOf(lines.join('\n'))).toEqual(lines);
 });
 
-test('scanLines takes what looks like a line break and is none, a mark at the start, and nothing', () => {
+test('scanLines accepts characters that only look like line breaks, a mark at the start, and nothing', () => {
   expect(rawOf('{"id":"a\u2028\u0085b"}\n{"id":"\\n"}')).toEqual([
     '{"id":"a\u2028\u0085b"}',
     '{"id":"\\n"}',

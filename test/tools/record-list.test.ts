@@ -73,7 +73,7 @@ test.each([
   ['an id that is an object', '{"data":[{"id":{"id":1}}]}', 'data', ['{"id":1}']],
   ['an id written with escapes', '{"data":[{"\\u0069d":7},{"id":8}]}', 'data', ['7', '8']],
   ['an id before it is told again with escapes', '{"data":[{"id":8,"i\\u0064":9}]}', 'data', ['9']],
-])('idText tells the id of %s', (_, text, items, expected) => {
+])('idText returns the id of %s', (_, text, items, expected) => {
   const { records } = scan(text, items);
 
   expect(Array.from({ length: records?.length ?? 0 }, (_, i) => records?.idText(i))).toEqual(

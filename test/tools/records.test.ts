@@ -159,7 +159,7 @@ test('cutRecords refuses text in which a record is cut off', () => {
   expect(cutRecords(Buffer.from(whole), 'data').length).toBe(3);
 });
 
-test('cutRecords says whether a number among the records may lose digits, and takes what sluice wraps around one', () => {
+test('cutRecords reports whether a number among the records may lose digits, and accepts sluice’s wrappers', () => {
   const deep = '['.repeat(heldNestingMax) + ']'.repeat(heldNestingMax);
 
   expect(cutRecords(Buffer.from('{"n":12345678901234567,"data":[1.5]}'), 'data').exact).toBe(true);
@@ -175,7 +175,7 @@ test('sourceTextAt keeps every digit of a number beyond 2^53', () => {
   expect(sourceTextAt(record, 'n.y')).toBeNull();
 });
 
-test('valueAt reads only what is the value’s own', () => {
+test('valueAt reads only the value’s own members', () => {
   const parsed = JSON.parse('{"a":{"b":1}}') as Json;
 
   expect(valueAt(parsed, 'constructor')).toBeUndefined();

@@ -49,7 +49,7 @@ describe('transcoded lines of a route are those of the ordinary path', () => {
       'event.unmapped.exists(k, event.unmapped[k] == "n7")',
       'event.src_endpoint.ip != "192.0.2.4"',
     ]) {
-      test(`where a filter looks at what differs, as ${format}: ${where}`, async () => {
+      test(`if a filter reads a field that differs, as ${format}: ${where}`, async () => {
         expect((await comparison(format, { where })).differences).toEqual([]);
       });
     }

@@ -207,7 +207,7 @@ describe('a transcoded line is that of the ordinary path', () => {
     });
   }
 
-  test('where a page holds what is no UTF-8', async () => {
+  test('if a page has bytes that are not UTF-8', async () => {
     const pages = manyOf((i) => usual(i, '"note":"plain"'));
     const last = pages[3] as Buffer;
     last[last.indexOf('plain')] = 0xff;

@@ -25,7 +25,7 @@ interface Compiler {
   ): Promise<{ readonly error: Error | null }>;
 }
 
-test('lines.wasm is what `npm run wasm` makes of its source', async () => {
+test('lines.wasm is the output of `npm run wasm` from its source', async () => {
   const name = 'assemblyscript/asc';
   const compiler = (await import(name)) as Compiler;
   const made: Buffer[] = [];
@@ -89,14 +89,14 @@ test('it writes all but the first lines of records that are alike', () => {
   expect(many.together).toBeGreaterThan(850);
 });
 
-test('tables are made anew where all were let go', () => {
+test('tables are rebuilt after all were released', () => {
   const pages = [0, 1, 2, 3].map((at) => page(100, at));
   const many = written(pages, 'many', () => sharedMemory()?.clear());
   expect(many.lines).toEqual(written(pages, 'one').lines);
   expect(many.together).toBeGreaterThan(350);
 });
 
-test('what is more than its memory holds is written one by one', () => {
+test('content larger than its memory is written one by one', () => {
   // Each shape takes its key's bytes as a piece, and once more for the line of its kind.
   const key = 'k'.repeat(30_000);
   const pages = Array.from({ length: 12 }, (_, at) =>

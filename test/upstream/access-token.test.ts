@@ -90,7 +90,7 @@ describe('token requests', () => {
     },
   );
 
-  test('A16: an API key is used as it is, read anew each time, and cannot be renewed', async () => {
+  test('A16: an API key is used as it is, read again each time, and cannot be renewed', async () => {
     let key = 'key-1';
     const source = open().tokens.source({
       kind: 'api_key',
@@ -107,7 +107,7 @@ describe('token requests', () => {
 });
 
 describe('token life', () => {
-  test('fifty who ask at once cause one request, also across sources of the same credential', async () => {
+  test('fifty concurrent callers cause one request, also across sources of the same credential', async () => {
     const { url, asked } = await endpoint();
     const { tokens } = open();
 
@@ -172,7 +172,7 @@ describe('token life', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('a token endpoint that has gone mute delays nobody while the token is good', async () => {
+  test('a token endpoint that no longer answers delays no request while the token is valid', async () => {
     const clock = manualClock();
     let mute = false;
     const { url, asked } = await serve((_, response) => {
@@ -189,7 +189,7 @@ describe('token life', () => {
     await expect.poll(() => asked.length).toBe(2);
   });
 
-  test('A15: another address asks for a token of its own, with the same client', async () => {
+  test('A15: another address requests a token of its own, with the same client', async () => {
     const [west, east] = await Promise.all([endpoint(), endpoint()]);
     const { tokens } = open();
 
@@ -250,7 +250,7 @@ describe('token life', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('one who stops waiting does not take the token from the others', async () => {
+  test('a caller that stops waiting does not take the token from the others', async () => {
     const held: (() => void)[] = [];
     const { url } = await serve((_, response) => {
       held.push(() => json(response, 200, { access_token: 'token-1', expires_in: 60 }));
@@ -268,7 +268,7 @@ describe('token life', () => {
     expect(tokenOf(await stayer)).toBe('token-1');
   });
 
-  test('when nobody waits any longer the request is broken off, and says nothing about the endpoint', async () => {
+  test('when no caller waits any longer the request is aborted, and proves nothing about the endpoint', async () => {
     const closed: string[] = [];
     const stop = new AbortController();
     let mute = true;
@@ -289,7 +289,7 @@ describe('token life', () => {
     expect(log.lines).toEqual([]);
   });
 
-  test('the granted scope is told', async () => {
+  test('the granted scope is reported', async () => {
     const { url } = await endpoint({ scope: 'events:read' });
     const source = open().tokens.source(credential(url));
 
@@ -301,7 +301,7 @@ describe('token life', () => {
 });
 
 describe('token failures', () => {
-  test('A51: a refusal is remembered, so that an account is not locked by asking; a new secret is tried at once', async () => {
+  test('A51: a rejection is remembered, so that no account is locked by retries; a new secret is tried at once', async () => {
     let secret = 'wrong-secret';
     const { url, asked } = await serve((one, response) => {
       if (one.body.includes('right-secret'))
@@ -337,7 +337,7 @@ describe('token failures', () => {
     expect(JSON.stringify([first, second, third, log.lines])).not.toContain('wrong-secret');
   });
 
-  test('A51: who waits for a refused secret hears within a second that it was changed', async () => {
+  test('A51: a caller that waits for a rejected secret notices within a second that it was changed', async () => {
     let secret = 'wrong-secret';
     const { url, asked } = await serve((one, response) =>
       json(response, one.body.includes('right-secret') ? 200 : 401, { access_token: 't' }),
@@ -364,7 +364,7 @@ describe('token failures', () => {
     expect(tokenOf(await source.token(never()))).toBe('t');
   });
 
-  test('a secret that cannot be read is asked for as soon as it can', async () => {
+  test('a token for a secret that could not be read is requested as soon as the secret can be read', async () => {
     let secret: string | null = null;
     const { url, asked } = await endpoint();
     const clientSecret = new Secret(() => {
@@ -433,7 +433,7 @@ describe('token failures', () => {
     ['a token that would forge a header', '{"access_token":"a\\r\\nx: y"}'],
     ['another token type', '{"access_token":"t","token_type":"mac"}'],
     ['an array', '["t"]'],
-  ])('a 200 with %s is nonsense, and asked for again', async (_, body) => {
+  ])('a 200 with %s is invalid, and requested again', async (_, body) => {
     const { url } = await serve((_, response) => response.end(body));
 
     const answer = await open().tokens.source(credential(url)).token(never());
@@ -478,7 +478,7 @@ describe('token failures', () => {
     },
   );
 
-  test('a network failure is told without the secret, and a secret that cannot be read as itself', async () => {
+  test('a network failure is reported without the secret, and a secret that cannot be read as itself', async () => {
     const { tokens } = open();
     const broken = new Secret(() => {
       throw new Error('/run/secrets/edge: no such file');

@@ -112,7 +112,7 @@ describe('get: the request', () => {
     expect(seen).toEqual(cursors);
   });
 
-  test('with a body is a POST of it, asked again after a refused token, and its values are hidden', async () => {
+  test('with a body is a POST of that body, sent again after a rejected token, and its values are hidden', async () => {
     const { client, pages } = await upstream((asked, response) =>
       json(response, pages().length < 2 ? 401 : 400, { error: { message: `no ${asked.body}` } }),
     );
@@ -197,7 +197,7 @@ describe('get: the request', () => {
 });
 
 describe('get: the token', () => {
-  test('A18: fifty requests whose token is refused cause one renewal, and all succeed', async () => {
+  test('A18: fifty requests whose token is rejected cause one renewal, and all succeed', async () => {
     const { client, pages, tokens } = await upstream((asked, response) => {
       const fresh = asked.headers.authorization !== 'Bearer token-1';
       setImmediate(() => json(response, fresh ? 200 : 401, fresh ? page : {}));
@@ -231,7 +231,7 @@ describe('get: the token', () => {
     expect([pages().length, tokens()]).toEqual([2, 2]);
   });
 
-  test('a credential of which every token is refused is tried once a minute, by all who ask together', async () => {
+  test('a credential of which every token is rejected is tried once a minute, by all concurrent requests', async () => {
     let refusing = true;
     const { client, clock, tokens, pages } = await upstream((_, response) =>
       json(response, refusing ? 401 : 200, page),
@@ -342,7 +342,7 @@ describe('get: the token', () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  test('A17: 403 tells the scopes asked for and granted', async () => {
+  test('A17: 403 lists the requested and the granted scopes', async () => {
     const { client } = await upstream((_, response) =>
       json(response, 403, { title: 'Forbidden', trace_id: 't-1' }),
     );
@@ -393,7 +393,7 @@ describe('get: outcomes', () => {
     },
   );
 
-  test.each([408, 500, 502, 503, 504])('A21: %d is to be asked again', async (status) => {
+  test.each([408, 500, 502, 503, 504])('A21: %d is to be requested again', async (status) => {
     const { client, pages } = await upstream((_, response) => {
       response.writeHead(status, { 'retry-after': '7' });
       response.end('<html>Bad gateway</html>');
@@ -423,20 +423,23 @@ describe('get: outcomes', () => {
     ['utf-8', Buffer.from('{"data":[]}'), /Content-Encoding utf-8, which is none of gzip/],
     ['', gzipSync('{"data":[]}'), /packed with gzip, and has no Content-Encoding/],
     ['', zstdCompressSync('{"data":[]}'), /packed with zstd, and has no Content-Encoding/],
-  ])('the Content-Encoding "%s" beside what was sent is named', async (coding, body, message) => {
-    const { client } = await upstream(({ method }, response) => {
-      if (method === 'POST') return json(response, 200, { access_token: 't', expires_in: 60 });
-      const packing: Record<string, string> = coding === '' ? {} : { 'content-encoding': coding };
-      response.writeHead(200, { 'content-type': 'application/json', ...packing }).end(body);
-    });
+  ])(
+    'the Content-Encoding "%s" of an unrequested coding is named',
+    async (coding, body, message) => {
+      const { client } = await upstream(({ method }, response) => {
+        if (method === 'POST') return json(response, 200, { access_token: 't', expires_in: 60 });
+        const packing: Record<string, string> = coding === '' ? {} : { 'content-encoding': coding };
+        response.writeHead(200, { 'content-type': 'application/json', ...packing }).end(body);
+      });
 
-    const answer = await client.get(asking('/audit/events'), never());
+      const answer = await client.get(asking('/audit/events'), never());
 
-    const { code, message: said, next } = answer.outcome === 'retry' ? answer.cause : {};
-    expect(code).toBe('upstream_nonsense');
-    expect(said).toMatch(message);
-    expect(next).toMatch(/Content-Encoding/);
-  });
+      const { code, message: said, next } = answer.outcome === 'retry' ? answer.cause : {};
+      expect(code).toBe('upstream_nonsense');
+      expect(said).toMatch(message);
+      expect(next).toMatch(/Content-Encoding/);
+    },
+  );
 
   test('304 is no redirect', async () => {
     const { client } = await upstream((_, response) => void response.writeHead(304).end());
@@ -491,7 +494,7 @@ describe('get: outcomes', () => {
   );
 
   test.each([502, 200])(
-    'A21: a proxy’s page with %d is told by its title, on one line and without the token',
+    'A21: a proxy’s page with %d is reported by its title, on one line and without the token',
     async (status) => {
       const { client } = await upstream((asked, response) => {
         response.writeHead(status, { 'content-type': 'text/html' });
@@ -525,7 +528,7 @@ describe('get: outcomes', () => {
     expect(answer.outcome === 'ok' && Buffer.from(answer.body).toString()).toBe(body);
   });
 
-  test('A40: a cut body is to be asked again, a too large one says which setting to raise', async () => {
+  test('A40: a cut body is to be requested again, one that is too large names the setting to raise', async () => {
     const cut = await upstream((_, response) => {
       response.writeHead(200, { 'content-length': 100 });
       response.write('{"data":[');
@@ -549,7 +552,7 @@ describe('get: outcomes', () => {
     });
   });
 
-  test('a refusal says when it is asked again', async () => {
+  test('a rejection has the time of the next request', async () => {
     const { client } = await upstream((_, response) => json(response, 404, {}));
 
     const answer = await client.get(asking('/audit/events'), never());
@@ -606,7 +609,7 @@ describe('get: outcomes', () => {
     expect(methods).toEqual(['GET']);
   });
 
-  test('what upstream says cannot forge a line, and does not repeat cursor or token', async () => {
+  test('upstream’s text cannot forge a line, and does not repeat cursor or token', async () => {
     const { client } = await upstream((asked, response) =>
       json(response, 400, {
         title: 'x\n{"level":"fatal"}\u202e\u0007',
@@ -649,7 +652,7 @@ describe('get: outcomes', () => {
 });
 
 describe('get: limits', () => {
-  test('A19: a 429 parks its path for as long as asked, thirty days and a wrong clock included', async () => {
+  test('A19: a 429 parks its path for the requested time, thirty days and a wrong clock included', async () => {
     let limited = true;
     const { client, clock, pages } = await upstream((asked, response) => {
       if (limited && asked.path === '/v1/audit/events') {

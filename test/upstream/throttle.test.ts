@@ -6,7 +6,7 @@ const served = { refused: false } as const;
 const refused = { refused: true } as const;
 
 describe('createThrottle: ceilings', () => {
-  test('in no window do more requests go out than the ceiling allows, however they are asked for', () => {
+  test('in no window are more requests sent than the ceiling allows, whatever the order of calls', () => {
     const ceiling = fc.record({
       requests: fc.integer({ min: 1, max: 8 }),
       perMs: fc.integer({ min: 1, max: 2_000 }),
@@ -88,7 +88,7 @@ describe('createThrottle: answers', () => {
     expect(throttle.delayAt(now)).toBe(1_500);
   });
 
-  test('waits grow on where another request is answered each time, and begin anew where the refused one is', () => {
+  test('waits continue to grow if another request is answered each time, and restart if the rejected one is', () => {
     const throttle = createThrottle({ random: () => 0.5 });
     let now = 0;
     const waits: number[] = [];

@@ -164,7 +164,7 @@ describe('gate', () => {
     expect(stranger.delay({ tenant: '', path: '/x', template: '/x' })).toBe(0);
   });
 
-  test('what went before a restart counts for every ceiling, from when it went', async () => {
+  test('requests before a restart count for every ceiling, from the time they were sent', async () => {
     const ceilings = [
       { path: template, requests: 3, perMs: 60_000 },
       { requests: 4, perMs: 10_000 },
@@ -188,7 +188,7 @@ describe('gate', () => {
     expect(second.gate.delay(lane('d'))).toBe(0);
   });
 
-  test('what is taken over leaves a wait that upstream has asked for', async () => {
+  test('adopted usage leaves a wait that upstream has requested', async () => {
     const { gate, throttles } = open([{ path: template, requests: 2, perMs: 1_000 }]);
     gate.take(lane('a'));
     gate.observe({ ...lane('a'), path: template }, { refused: true, retryAfterMs: 60_000 });
@@ -198,7 +198,7 @@ describe('gate', () => {
     expect(gate.delay(lane('b'))).toBeGreaterThanOrEqual(60_000);
   });
 
-  test('of a process whose clock was ahead requests count as if they went now, and nonsense not at all', () => {
+  test('of a process whose clock was ahead requests count as if sent now, and nonsense not at all', () => {
     const ceilings = [{ requests: 1, perMs: 60_000 }];
     const first = open(ceilings);
     first.gate.take(lane('a'));
@@ -212,7 +212,7 @@ describe('gate', () => {
     expect(third.gate.delay(lane('a'))).toBe(0);
   });
 
-  test('whoever stops waiting leaves nothing behind: no turn taken, no timer, no listener', async () => {
+  test('a caller that stops waiting leaves nothing: no turn taken, no timer, no listener', async () => {
     const { gate, clock } = open([{ path: template, requests: 1, perMs: 1_000 }]);
     const stop = new AbortController();
     await gate.acquire(lane('a'), stop.signal);

@@ -7,7 +7,7 @@ import { aFailure, aMoment, aServer, aSink, ask, aTap } from './a-moment.ts';
 
 const refusing = aMoment({ sinks: [aSink({ state: 'refused', error: aFailure('401') })] });
 
-describe('who may ask', () => {
+describe('access rules', () => {
   test.each([
     ['localhost', 200],
     ['LOCALHOST:8686', 200],
@@ -93,7 +93,7 @@ describe('who may ask', () => {
       { origin: 'http://127.0.0.1:1' },
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1' },
-    ])('on loopback nobody else may: %j', async (headers) => {
+    ])('on loopback no other client may: %j', async (headers) => {
       expect(await post(loopback, headers as Record<string, string>)).toEqual([403, 0]);
     });
 
@@ -102,7 +102,7 @@ describe('who may ask', () => {
       expect(await post(loopback, headers)).toEqual([421, 0]);
     });
 
-    test('with credentials whoever brings them may, but no page of others', async () => {
+    test('with credentials a client with them may, but no page of another origin', async () => {
       const basicAuth = ['ana', 'secret'] as const;
       const bearer = { authorization: 'Bearer a-token' };
       const basic = { authorization: `Basic ${Buffer.from('ana:secret').toString('base64')}` };
@@ -116,7 +116,7 @@ describe('who may ask', () => {
     });
   });
 
-  test('with a token, data are for those who bring it; probes see only good or bad', async () => {
+  test('with a token, data are for clients that send it; probes see only good or bad', async () => {
     const { url } = await aServer(() => refusing, { host: '0.0.0.0', token: 'a-token' });
     const get = (path: string, authorization?: string) =>
       ask(url.replace('0.0.0.0', '127.0.0.1'), {
@@ -148,7 +148,7 @@ describe('who may ask', () => {
     expect((await get('/readyz', 'Bearer a-token')).body).toContain('refused');
   });
 
-  test('with a name and a password, page and data are for those who bring them', async () => {
+  test('with a name and a password, page and data are for clients that send them', async () => {
     const basicAuth = ['ana', 'pass:wörd'] as const;
     const { url } = await aServer(() => refusing, { basicAuth, token: 'a-token' });
     const get = (path: string, authorization?: string) =>
@@ -179,7 +179,7 @@ describe('who may ask', () => {
     ['same-origin', 200],
     ['same-site', 403],
     ['cross-site', 403],
-  ])('a browser that asks for a %s page is answered %i', async (site, status) => {
+  ])('a browser that requests a %s page is answered %i', async (site, status) => {
     const { url } = await aServer(() => aMoment(), { tap: aTap([]) });
     const headers = { 'sec-fetch-site': site };
 

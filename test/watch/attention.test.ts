@@ -22,7 +22,7 @@ test('attentionOf has nothing where nothing waits for a person, whatever fails f
   expect(matters({ streams: [failing], sinks: [aSink({ error: aFailure() })] })).toEqual([]);
 });
 
-test('attentionOf tells one ailment with its error and what to do', () => {
+test('attentionOf reports one ailment with its error and the next step', () => {
   const [matter, ...others] = matters({}, [anAilment('audit', 'halted', aFailure('denied'))]);
 
   expect(matter).toEqual({
@@ -31,7 +31,7 @@ test('attentionOf tells one ailment with its error and what to do', () => {
   expect(others).toEqual([]);
 });
 
-test('attentionOf tells thousands that fail for one reason once, whatever each message says', () => {
+test('attentionOf reports thousands that fail for one reason once, whatever each message is', () => {
   const halted = Array.from({ length: 9_000 }, (_, index) =>
     anAilment(`s-${index}`, 'halted', aFailure(`s-${index} is denied; trace_id ${index}`)),
   );
@@ -47,7 +47,7 @@ test('attentionOf tells thousands that fail for one reason once, whatever each m
   expect(others).toEqual([]);
 });
 
-test('attentionOf names dead letters, with why and what to do', () => {
+test('attentionOf names dead letters, with the reason and the next step', () => {
   const dead_letter_reasons = [{ reason: 'too long', count: 3, last_at: at(now) }];
 
   expect(matters({ sinks: [aSink({ dead_letters: 3_000, dead_letter_reasons })] })).toEqual([
@@ -112,7 +112,7 @@ test.each<[string, Partial<StatusMoment>, string | undefined]>([
   if (matter !== undefined) expect([matter.mood, typeof matter.next]).toEqual(['warn', 'string']);
 });
 
-test('attentionOf tells a full spool once', () => {
+test('attentionOf reports a full spool once', () => {
   const full: Ailment = {
     ...{ part: 'spool', name: 'spool', reason: 'full', error: null },
     ...{ what: 'is full', message: 'the spool is full' },
@@ -146,7 +146,7 @@ test('attentionOf names the endpoint of a date, and the setting that corrects it
   ]);
 });
 
-test('attentionOf tells what a sink says of a far side that takes its events', () => {
+test('attentionOf reports a sink’s warning about a receiver that accepts its events', () => {
   const notice = { what: 'the receiver never closes', next: 'Look at confirm.' };
 
   expect(matters({ sinks: [aSink({ notice })] })).toEqual([
@@ -154,7 +154,7 @@ test('attentionOf tells what a sink says of a far side that takes its events', (
   ]);
 });
 
-test('attentionOf tells a spool that is full soon, and not one that has time', () => {
+test('attentionOf reports a spool that is full soon, and not one that has time', () => {
   const soon = matters({ spool: filled(10, 160_000) });
   const later = matters({ spool: filled(10, 2 * 3_600_000) });
 
@@ -164,7 +164,7 @@ test('attentionOf tells a spool that is full soon, and not one that has time', (
   expect(later).toEqual([]);
 });
 
-test('attentionOf tells a config that was refused first', () => {
+test('attentionOf reports a config that was refused first', () => {
   const reload_refused = {
     at: at(now),
     code: 'config_invalid',
@@ -177,7 +177,7 @@ test('attentionOf tells a config that was refused first', () => {
   expect(first).toMatchObject({ mood: 'bad', who: 'The config', message: 'c.yaml:1:1: x' });
 });
 
-test('attentionOf tells at once what may be read in part, though it goes on', () => {
+test('attentionOf reports at once a list that may be read in part, though reading continues', () => {
   const doubt = { ...aFailure('the answer shows a next page'), code: 'paging_suspected' };
 
   expect(matters({ streams: [aStream({ error: doubt })] })).toMatchObject([
@@ -192,11 +192,11 @@ describe('without a history', () => {
       ({ mood, who, what, message }) => `${mood}: ${who} ${what}: ${message}`,
     );
 
-  test('nothing is told where nothing fails', () => {
+  test('nothing is reported if nothing fails', () => {
     expect(reported({})).toEqual([]);
   });
 
-  test('what does not mend itself comes first, and whatever fails is told', () => {
+  test('faults that need an operator come first, and every failure is reported', () => {
     const error = aFailure('it said no');
 
     const lines = reported({
@@ -218,7 +218,7 @@ describe('without a history', () => {
     ]);
   });
 
-  test('a full spool is told with the sink that it waits for', () => {
+  test('a full spool is reported with the sink that it waits for', () => {
     const [full] = attentionOf({
       ...{ streams, spool: { bytes: 100, max_bytes: 100 } },
       sinks: [aSink({ name: 'fast' }), aSink({ name: 'slow', backlog: 9 })],
@@ -247,7 +247,7 @@ describe('attentionLines', () => {
     ]);
   });
 
-  test('tells no more than there is room for, and how much that leaves out', () => {
+  test('reports no more than fit, and how many are left out', () => {
     const sinks = ['a', 'b', 'c'].map((name) =>
       aSink({ name, notice: { what: 'has a receiver that never closes', next: 'Look.' } }),
     );
@@ -259,7 +259,7 @@ describe('attentionLines', () => {
     ]);
   });
 
-  test('keeps upstream’s words from steering the terminal', () => {
+  test('keeps upstream’s text from controlling the terminal', () => {
     const error = { ...aFailure('no\u001b[2J\nok'), next: 'a\u202eb' };
     const moment = aMoment({ streams: [aStream({ name: 'a\r', error })] });
 

@@ -36,7 +36,7 @@ const reportedTo = ({ text }: Reader) =>
 const isReported = (reader: Reader, times: number) =>
   waitUntil(() => reportedTo(reader).length >= times, { what: `${times} looks at the cluster` });
 
-test('Kafka is asked while somebody looks, every few seconds, and what was read is let go of later', async () => {
+test('Kafka is queried during requests, every few seconds, and the result is released later', async () => {
   const { server, counts, pass } = await aPage(async () => aCluster());
   await pass(30_000);
   expect(counts).toEqual({ looks: 0, closed: 0 });
@@ -90,7 +90,7 @@ test('looks that take long are seldom, and one at a time', async () => {
   expect(counts.closed).toBe(1);
 });
 
-test('what Kafka does not tell is said, and what was seen before stands', async () => {
+test('parts that Kafka does not return are named, and their last values stay', async () => {
   let works = true;
   const { server, pass } = await aPage(async () => {
     if (works) return aCluster();
@@ -108,7 +108,7 @@ test('what Kafka does not tell is said, and what was seen before stands', async 
   expect(second).toEqual({ ...first, error: { message: 'no broker answers', next: 'Wait.' } });
 });
 
-test('of thousands of members and streams a page is told as many as a person looks through', async () => {
+test('of thousands of members and streams a page gets a limited number', async () => {
   const error = { code: 'c', message: 'm', next: 'n' };
   const streams = Array.from({ length: 5_000 }, (_, index) => ({
     ...aStream({ name: `s-${index}` }),

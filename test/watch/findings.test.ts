@@ -17,7 +17,7 @@ test('Findings keeps the latest fifty, the newest first', () => {
   expect(findings.latest[0]?.message).toBe('59');
 });
 
-test('Findings counts all, by what was found and where', () => {
+test('Findings counts all, by kind and origin', () => {
   const findings = new Findings();
 
   for (const stream of ['audit', 'logs', 'audit']) findings.add(found(stream, 'one'));

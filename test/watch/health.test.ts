@@ -92,7 +92,7 @@ test('Health names a sink that says nothing and passes nothing', () => {
   ]);
 });
 
-test('Health leaves a sink alone while it finishes later what it was sent, and no longer', () => {
+test('Health leaves a sink alone while it finishes its sent events later, and no longer', () => {
   const waiting = (ms: number) => ({
     sinks: [aSink({ state: 'sending', backlog: 5, due_in_ms: ms })],
   });
@@ -128,7 +128,7 @@ test('Health takes new records for progress, also long before the tail is reache
   expect(after([0, reading(1)], [50_000, reading(2)], [100_000, reading(3)]).flat()).toEqual([]);
 });
 
-test('Health does not take a calendar’s pause for standing still', () => {
+test('Health does not mistake a calendar’s pause for a stall', () => {
   const intervals = every(null);
   const waiting = { streams: [aStream()], intervals };
   const failing = {
@@ -146,7 +146,7 @@ test('Health does not take a calendar’s pause for standing still', () => {
   expect(found).toEqual([[], [], [], ['stream audit not_advancing']]);
 });
 
-test('Health names a halted stream and a full spool at once, with what was told', () => {
+test('Health names a halted stream and a full spool at once, with the error', () => {
   const health = new Health(patience);
 
   health.observe(

@@ -13,7 +13,7 @@ function at(second: number) {
   });
 }
 
-test('History tells rates over the last half a minute', () => {
+test('History returns rates over the last half a minute', () => {
   const history = new History();
 
   for (let second = 0; second <= 120; second += 1) {
@@ -65,7 +65,7 @@ test('History holds no charts for more sinks than it can draw', () => {
   expect(Object.keys(history.samples[0]?.sinks ?? {})).toHaveLength(32);
 });
 
-test('History takes a stream that counts from 0 again for one that was begun anew', () => {
+test('History treats a stream that counts from 0 again as restarted', () => {
   const history = new History();
   const others = aStream({ name: 'other', records: 5_000 });
   const rates: number[] = [];

@@ -37,7 +37,7 @@ function aView(present: TailPart[], shards: readonly number[]) {
   return { clock, take: () => view.take(over.signal), over };
 }
 
-test('one that is slow holds up no other, and is asked once until it answers', async () => {
+test('a slow one delays no other, and is queried once until it answers', async () => {
   const [slow, quick] = [aPart(0), aPart(1)];
   const { take, clock } = aView([slow.part, quick.part], [0, 1]);
   const first = take();
@@ -56,7 +56,7 @@ test('one that is slow holds up no other, and is asked once until it answers', a
   expect((await take()).lines).toEqual(linesOf('quick', 3));
 });
 
-test('each gets its share of the lines, and what is left out is counted as missed', async () => {
+test('each gets its share of the lines, and omitted lines are counted as missed', async () => {
   const parts = [aPart(0), aPart(1), aPart(2)];
   const { take, clock } = aView(
     parts.map(({ part }) => part),
@@ -94,7 +94,7 @@ test('shards that are not looked at are named, at once and when that changes; on
   expect(asked.length).toBe(2);
 });
 
-test('who looks no more is told nothing', async () => {
+test('a client that has left receives nothing', async () => {
   const { take, over } = aView([aPart(0).part], [0]);
   const taken = take();
   over.abort(new Error('gone'));

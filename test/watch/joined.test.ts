@@ -85,7 +85,7 @@ test('a sink is settled up to no time while one of its parts is not', () => {
   expect(joined.sinks[0]?.up_to).toBeNull();
 });
 
-test('who has no shard stands by', () => {
+test('a process without a shard is on standby', () => {
   expect(joinedMoment([], 100, 'others have them')).toMatchObject({
     standing_by: 'others have them',
     sinks: [],

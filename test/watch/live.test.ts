@@ -8,7 +8,7 @@ import { startHttpReceiver } from '../support/http-receiver.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { ask } from './a-moment.ts';
 
-test('/status.json of a running journey agrees with what was delivered', async () => {
+test('/status.json of a running journey agrees with the deliveries', async () => {
   const well = { answer: 'reply', status: 200 } as const;
   const wrong = { answer: 'reply', status: 400, body: 'no such field' } as const;
   // The second and the third event are bad for good.

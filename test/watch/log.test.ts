@@ -58,7 +58,7 @@ describe('the JSON log', () => {
 });
 
 describe('the text log', () => {
-  test('aligns time, level, message and fields, and puts what to do next on its own line', async () => {
+  test('aligns time, level, message and fields, and puts the next step on its own line', async () => {
     const { log, lines } = await aLog({ form: 'text' });
 
     log.error('sink_refused', 'the sink refuses everything', {
@@ -72,7 +72,7 @@ describe('the text log', () => {
     );
   });
 
-  test('colours the level where colours are asked for', async () => {
+  test('colours the level if colours are requested', async () => {
     const { log, lines } = await aLog({ form: 'text', colours: true });
 
     log.warn('sink_failed', 'careful');
@@ -124,7 +124,7 @@ describe('a hostile value', () => {
 });
 
 describe('waits', () => {
-  test('are whole milliseconds, and in text what people say', async () => {
+  test('are whole milliseconds, and in text a readable form', async () => {
     const json = await aLog({});
     const text = await aLog({ form: 'text' });
 

@@ -19,7 +19,7 @@ function numbersOf(moment: StatusMoment): string {
   );
 }
 
-test('metricsText tells each number under its type', () => {
+test('metricsText writes each number under its type', () => {
   const moment = aMoment({
     streams: [aStream({ name: 'logs/c-1', source: 'logs', records: 7, state: 'halted' })],
     sinks: [
@@ -55,7 +55,7 @@ test('metricsText tells each number under its type', () => {
   expect(types.get('sluice_spool_bytes')).toBe('gauge');
 });
 
-test('metricsText leaves out what is not known yet', () => {
+test('metricsText leaves out unknown values', () => {
   const moment = aMoment({ streams: [aStream({ caught_up_at: null, checkpoint_at: null })] });
 
   const names = [...parsed(numbersOf(moment)).points.keys()].join('\n');

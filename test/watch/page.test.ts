@@ -24,7 +24,7 @@ beforeAll(async () => {
   await findChromium();
 });
 
-test('text from elsewhere stays text, and the page speaks to nobody else', async () => {
+test('text from elsewhere stays text, and the page contacts no other server', async () => {
   const { url } = await aServer(hostileJourney, {
     tap: aTap([hostile, `a\u202eb\u0007\nc`]),
     cluster: { look: async () => hostileCluster(), close: () => undefined },
@@ -182,7 +182,7 @@ test('ten thousand streams: the worst first, the others counted and found', asyn
   expect(await seen('#streams-count')).toBe('1 of 10,000 streams found');
 });
 
-test('times go on between two news, and without news the page vouches for nothing', async () => {
+test('times advance between two updates, and without updates the page claims nothing', async () => {
   const clock = manualClock();
   const waiting = aStream({ next_poll_at: at(clock.now() + 12_000) });
   const halted = aStream({
@@ -252,7 +252,7 @@ test('events are watched with the form and filter of the reader, until the reade
   expect(await page.evaluate(`document.getElementById('watch').textContent`)).toBe('Watch');
 });
 
-test('a stream and a sink are asked now where their button is pressed', async () => {
+test('a stream and a sink are retried when their button is pressed', async () => {
   const asked: string[] = [];
   const retry = (name: string) => {
     asked.push(name);
@@ -275,7 +275,7 @@ test('a stream and a sink are asked now where their button is pressed', async ()
   await expect.poll(() => asked).toEqual(['audit', 'siem']);
 });
 
-test('with a name and a password the browser asks by itself, and the page works', async () => {
+test('with a name and a password the browser prompts by itself, and the page works', async () => {
   const { url } = await aServer(() => aMoment(), { basicAuth: ['ana', 'a:password'] });
   const page = await startBrowser();
   const address = `${url.replace('//', '//ana:a%3Apassword@')}/`;
@@ -286,7 +286,7 @@ test('with a name and a password the browser asks by itself, and the page works'
   expect(await page.evaluate(`document.getElementById('ask').hidden`)).toBe(true);
 });
 
-test('the page asks for the token, says when it is wrong, and never puts it in an address', async () => {
+test('the page prompts for the token, reports a wrong one, and never puts it in an address', async () => {
   const { url } = await aServer(() => aMoment(), { token: 'a-secret-token' });
   const page = await startBrowser();
   await page.open(`${url}/`);

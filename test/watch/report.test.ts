@@ -61,19 +61,19 @@ describe('waits_for', () => {
     expect(streamOf(parts, watched)?.waits_for).toBe(waits);
   });
 
-  test('the budget is told beside it', () => {
+  test('the budget is shown beside it', () => {
     expect(streamOf({ budget })?.budget).toEqual({
       ...{ path: '/audit', wait_ms: 61_500, limit: 60, remaining: 0 },
     });
   });
 });
 
-test('next_poll_at is told while there is one', () => {
+test('next_poll_at is shown while there is one', () => {
   expect(streamOf({ next_poll_at: at(now) })?.next_poll_at).toBe('2026-01-02T00:00:00.000Z');
   expect(streamOf({ next_poll_at: null })?.next_poll_at).toBeNull();
 });
 
-test('of too many streams the worst are told, worst first; the sums are of all', () => {
+test('of too many streams the worst are shown, worst first; the sums are of all', () => {
   const streams = [
     ...Array.from({ length: 200 }, (_, index) =>
       aStream({ name: `fine-${index}`, caught_up_at: at(now - index) }),
@@ -98,7 +98,7 @@ test('of too many streams the worst are told, worst first; the sums are of all',
   expect(report.upstreams[0]).toMatchObject({ streams: 203, streams_failing: 2 });
 });
 
-test('of thousands of reasons the first are told, and how many there are', () => {
+test('of thousands of reasons the first are shown, and the total', () => {
   const ailments = Array.from({ length: 3_000 }, (_, index) => anAilment(`s-${index}`, 'halted'));
 
   const report = aReport(aMoment(), { ailments });
@@ -110,7 +110,7 @@ test('of thousands of reasons the first are told, and how many there are', () =>
   });
 });
 
-test('what a reader gets each second is bounded, also where ten thousand streams fail', () => {
+test('the data for a reader each second are bounded, also if ten thousand streams fail', () => {
   const error = aFailure('upstream answered 403 '.repeat(20));
   const streams = Array.from({ length: 10_000 }, (_, index) =>
     aStream({ name: `web_logs/c-${index}`, state: 'halted', error }),
@@ -128,7 +128,7 @@ test('streams that fit keep the order of the config, whatever their state', () =
   expect(aReport(aMoment({ streams })).streams.map(({ name }) => name)).toEqual(['a', 'b']);
 });
 
-test('dead letters are told with their reasons', () => {
+test('dead letters are shown with their reasons', () => {
   const dead_letter_reasons = [{ reason: 'too long', count: 3, last_at: at(now) }];
 
   const [sink] = aReport(

@@ -87,7 +87,7 @@ test('a sink goes down and comes back: /readyz and the page say so without a rel
   expect(exitCode).toBe(0);
 });
 
-test('where the port is taken nothing starts, and the message says what to do', async () => {
+test('if the port is in use nothing starts, and the message names the next step', async () => {
   const other = await aServer(() => aMoment());
   const listen = new URL(other.url).host;
   const { config } = await aSetup({ more: [`status: { listen: ${listen} }`] });

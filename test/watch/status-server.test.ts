@@ -16,7 +16,7 @@ describe('the paths', () => {
     expect(await ask(`${url}/healthz`)).toMatchObject({ status: 200, body: 'ok\n' });
   });
 
-  test('/readyz is 200, and 503 with the reason as soon as the journey does not go on', async () => {
+  test('/readyz is 200, and 503 with the reason as soon as the journey stalls', async () => {
     let watched = aMoment();
     const { url } = await aServer(() => watched);
 
@@ -44,7 +44,7 @@ describe('the paths', () => {
     expect(body).toContain('\nsluice_sink_refused{sink="siem"} 1\n');
   });
 
-  test('/status.json tells everything, also of more streams than a page can show', async () => {
+  test('/status.json has everything, also of more streams than a page can show', async () => {
     const streams = Array.from({ length: 600 }, (_, index) => aStream({ name: `s${index}` }));
     const { url } = await aServer(() => ({ ...refusing, streams }));
 
@@ -59,7 +59,7 @@ describe('the paths', () => {
     expect(report.streams).toHaveLength(600);
   });
 
-  test('/status.json tells only the streams that are sought, by name, state or error', async () => {
+  test('/status.json has only matching streams, by name, state or error', async () => {
     const streams = [
       aStream({ name: 'web_logs/c-1' }),
       aStream({ name: 'web_logs/c-2', state: 'halted', error: aFailure('the Cursor is gone') }),
@@ -80,7 +80,7 @@ describe('the paths', () => {
     expect(await found('%')).toEqual([]);
   });
 
-  test('/events begins with the past and the present, and goes on each second', async () => {
+  test('/events starts with the past and the present, and continues each second', async () => {
     const clock = manualClock();
     const { url } = await aServer(() => aMoment(), { clock });
 
@@ -95,7 +95,7 @@ describe('the paths', () => {
     expect(names.filter((name) => name === 'sample')).toHaveLength(2);
   });
 
-  test('/events tells who comes back only the samples since', async () => {
+  test('/events sends a client that reconnects only the samples since', async () => {
     const clock = manualClock();
     const { url } = await aServer(() => aMoment(), { clock });
     await clock.advance(30_000);
@@ -114,7 +114,7 @@ describe('the paths', () => {
     ]);
   });
 
-  test('/events: what a record says starts no event of its own', async () => {
+  test('/events: the text of a record starts no event of its own', async () => {
     const { url } = await aServer(() => aMoment({ sinks: [aSink({ error: aFailure(evil) })] }));
 
     const received = await listenTo(`${url}/events`);
@@ -145,7 +145,7 @@ describe('the paths', () => {
     expect(next.status).toBe(200);
   });
 
-  test('/tail tells events in the form and with the filter that are asked for', async () => {
+  test('/tail sends events in the requested form and with the requested filter', async () => {
     const { url } = await aServer(() => aMoment(), { tap: aTap(['one', evil, 'three']) });
 
     const received = await listenTo(`${url}/tail?form=json&text=script`);
@@ -157,7 +157,7 @@ describe('the paths', () => {
     expect(reported).toMatchObject({ looked: 3, missed: 0, unjudged: 0 });
   });
 
-  test('/tail says what is wrong with a filter', async () => {
+  test('/tail reports the error in a filter', async () => {
     const { url } = await aServer(() => aMoment(), { tap: aTap([]) });
 
     const refused = await ask(`${url}/tail?where=not+CEL`);
@@ -187,7 +187,7 @@ describe('the paths', () => {
     expect(refused.status).toBe(503);
   });
 
-  test('what is not served is not found, and no path leads out of the page’s folder', async () => {
+  test('an unknown path is not found, and no path leads out of the page’s folder', async () => {
     const { url } = await aServer(() => aMoment());
     const paths = [
       '/no',
@@ -205,7 +205,7 @@ describe('the paths', () => {
   });
 });
 
-describe('who says nothing', () => {
+describe('a silent client', () => {
   /** As many as this, each back as soon as it was let go. */
   function silentCallers(url: string, count: number) {
     const { hostname, port } = new URL(url);
@@ -234,7 +234,7 @@ describe('who says nothing', () => {
     return said;
   }
 
-  test('is let go, half a request or none', async () => {
+  test('is disconnected, with half a request or none', async () => {
     const { url } = await aServer(() => aMoment());
     const begun = performance.now();
 
@@ -245,7 +245,7 @@ describe('who says nothing', () => {
     expect(performance.now() - begun).toBeLessThan(20_000);
   });
 
-  test('keeps no probe and no reader waiting, whoever was there first', async () => {
+  test('delays no probe and no reader, whichever client connected first', async () => {
     const { url } = await aServer(() => aMoment());
     const listener = await listenTo(`${url}/events`);
 
@@ -272,7 +272,7 @@ describe('who says nothing', () => {
 });
 
 describe('its life', () => {
-  test('an address that is taken is told with what to do', async () => {
+  test('an address that is in use is reported with the next step', async () => {
     const { url } = await aServer(() => aMoment());
     const port = Number(new URL(url).port);
 

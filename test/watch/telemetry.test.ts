@@ -61,7 +61,7 @@ function asOpenTelemetry(text: string, times: { start: number; end: number }, in
   return JSON.parse(written);
 }
 
-test('a push is what OpenTelemetry’s own exporter would send', async () => {
+test('a push equals the request of OpenTelemetry’s own exporter', async () => {
   const receiver = await startHttpReceiver();
   const { clock, server } = await aPusher(receiver);
   const start = clock.now();
@@ -90,7 +90,7 @@ test('a push is what OpenTelemetry’s own exporter would send', async () => {
   expect(sent.resourceMetrics[0].resource).toEqual(expected.resourceMetrics[0].resource);
 });
 
-test('a collector that refuses is tried again each time, and told of once', async () => {
+test('a collector that rejects is tried again each time, and reported once', async () => {
   const refusal = { answer: 'reply', status: 503 } as const;
   const well = { answer: 'reply', status: 200 } as const;
   const receiver = await startHttpReceiver({ answer: inTurn(refusal, refusal, well) });

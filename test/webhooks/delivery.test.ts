@@ -102,7 +102,7 @@ describe('by its body', () => {
     expect(refusal(given, { secrets })).toBe('forged');
   });
 
-  test('a secret that is empty or cannot be read lets nobody in', () => {
+  test('a secret that is empty or cannot be read accepts no delivery', () => {
     const empty = [new Secret(() => '')];
     const gone = [
       new Secret(() => {
@@ -135,7 +135,7 @@ describe('by its body', () => {
     expect(refusal(headers, { timestampHeader: 'svc-time', signsTime: true })).toBe(requested);
   });
 
-  test('without a header that tells it no age is judged', () => {
+  test('without a header for it no age is checked', () => {
     expect(refusal({ 'svc-time': '1' })).toBe(null);
   });
 

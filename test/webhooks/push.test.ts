@@ -73,7 +73,7 @@ test('an array of objects is one event each, with the id of the delivery and a n
   ]);
 });
 
-test('what was held before a restart is known after it', async () => {
+test('deliveries stored before a restart are known after it', async () => {
   const spool = await aSpool();
   const first = await listening({ spool });
   await deliver(first.url, { id: 'a', body: '{"n":1}' });
@@ -138,7 +138,7 @@ async function spoolWith(
   });
 }
 
-test('what cannot be held is not acknowledged, and is taken when it comes again', async () => {
+test('a delivery that cannot be stored is not acknowledged, and is accepted when it comes again', async () => {
   let isBroken = true;
   const spool = await spoolWith((append) =>
     isBroken ? Promise.reject(new Error('no disk')) : append(),
@@ -184,7 +184,7 @@ test('a spool without room has them come again, at once after the first', async 
   expect(asked, 'waits for room').toBe(1);
 });
 
-test('at a stop those under way are held or told to come again', async () => {
+test('at a stop those under way are stored or rejected for a retry', async () => {
   const begun = Promise.withResolvers<void>();
   const disk = Promise.withResolvers<void>();
   const spool = await spoolWith(async (append) => {
@@ -259,7 +259,7 @@ test('a delivery without a type is accepted where it is signed; one with two hos
   expect(await held()).toHaveLength(1);
 });
 
-test('thousands who say nothing keep nobody out', async () => {
+test('thousands of silent clients keep no other client out', async () => {
   const { url, port, held } = await listening();
   // Both ends of each are this process's, of whose descriptors there may be few.
   const silent = 2_000;
@@ -270,7 +270,7 @@ test('thousands who say nothing keep nobody out', async () => {
   expect(await held()).toHaveLength(silent / 100);
 });
 
-test('bodies that never end keep nobody out, however much of them has come', async () => {
+test('endless bodies keep no other client out, whatever their size so far', async () => {
   const { url, port, held } = await listening();
   const head = [
     'POST /webhooks HTTP/1.1',
@@ -341,7 +341,7 @@ test('another secret is taken up with the address kept open', async () => {
   expect(seen.filter((one) => one !== 200 && one !== 401 && one !== 503)).toEqual([]);
 });
 
-test('an address that is taken is told, and taken once it is free', async () => {
+test('an address that is in use is reported, and used once it is free', async () => {
   const { listen, polling: first, url } = await listening();
   const spool = await aSpool();
   const other = listening({ spool, sources: () => [planned('hooks', { listen })] });
@@ -357,7 +357,7 @@ test('an address that is taken is told, and taken once it is free', async () => 
   expect((await deliver(url)).status).toBe(200);
 });
 
-test('signatures that are wrong again and again are told, until one is right', async () => {
+test('signatures that are wrong again and again are reported, until one is right', async () => {
   const { url, polling } = await listening();
 
   for (let n = 0; n < 10; n += 1) await deliver(url, { secret: 'else' });
@@ -370,7 +370,7 @@ test('signatures that are wrong again and again are told, until one is right', a
   await waitUntil(() => polling.state[0]?.error === null, { what: () => 'the doubt to end' });
 });
 
-test('what is polled of the same upstream is asked soon, by what the event’s name says', async () => {
+test('streams of the same upstream are polled soon, by the event’s name', async () => {
   const asked: string[] = [];
   const whole = { ...pagination, style: 'none' } as const;
   const lists: PlannedSource['list'] = {

@@ -55,14 +55,14 @@ test('a delivery over TLS is taken, and one in the clear is not', async () => {
   await expect(fetch(url, { method: 'POST' })).rejects.toThrow();
 });
 
-test('with ca_file only who has a certificate of theirs is heard', async () => {
+test('with ca_file only a client with a certificate from there is accepted', async () => {
   const { port, ca, client } = await served((its) => ({ ...plain(its), ca_file: its.caFile }));
 
   expect(await send(port, { ca, cert: client.cert, key: client.key })).toBe(200);
   expect(await send(port, { ca })).not.toBe(200);
 });
 
-test('hundreds who never shake hands keep nobody out', async () => {
+test('hundreds of clients without a handshake keep no other client out', async () => {
   const { port, ca } = await served(plain);
   for (let n = 0; n < 700; n += 1) {
     const socket = connect(port, '127.0.0.1').on('error', () => undefined);

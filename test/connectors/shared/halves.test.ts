@@ -41,7 +41,7 @@ function fates(delivery: Delivery, batch: Batch) {
   return { delivered: all.filter((uid) => !others.has(uid)), refused, again: [...delivery.again] };
 }
 
-test('sendInHalves sends parts oldest first, cut at the same places on every attempt', async () => {
+test('sendInHalves sends parts oldest first, cut at the same positions on every attempt', async () => {
   const batch = batchOf(10);
   const first = receiver(batch, 3);
   const second = receiver(batch, 3);
@@ -55,7 +55,7 @@ test('sendInHalves sends parts oldest first, cut at the same places on every att
 });
 
 test.each([0, 5, 7])(
-  'sendInHalves asks after event %d by itself, which spoils a part, with what is before and behind',
+  'sendInHalves sends event %d by itself, which spoils a part, with the parts before and after',
   async (guilty) => {
     const batch = batchOf(8);
     const asked: Range[] = [];

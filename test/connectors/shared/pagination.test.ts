@@ -80,7 +80,7 @@ describe('check refuses', () => {
     );
   });
 
-  test('windows of what is read whole', () => {
+  test('windows of a list that is read whole', () => {
     const whole = z.strictObject(wholeRequestFields());
 
     expect(() => whole.parse({ pagination: { style: 'window' } })).toThrow();
@@ -90,7 +90,7 @@ describe('check refuses', () => {
 
 describe('a fingerprint', () => {
   test.each(['cursor', 'offset', 'none'])(
-    'of style %s is what it was before there were others',
+    'of style %s is unchanged by the newer styles',
     (style) => {
       expect(fingerprintParts(settingsOf({ pagination: { style } }))).toEqual({
         query: [],

@@ -21,11 +21,11 @@ test.each([
   ['["no such index"]', 'no such index'],
   ['{"ok":false}', '{"ok":false}'],
   ['', ''],
-])('of %s it tells %s', (body, said) => {
+])('of %s it returns %s', (body, said) => {
   expect(receiverWords(answer(body))).toBe(said);
 });
 
-test('of a page it tells the title, of text its beginning, in one harmless line', () => {
+test('of a page it returns the title, of text the start, in one harmless line', () => {
   const page = '<html><head><title>400 Bad Request</title></head><body>long</body></html>';
 
   expect(receiverWords(answer(page, 'text/html'))).toBe('400 Bad Request');

@@ -31,6 +31,6 @@ test.each(['', '-1', '1.5', '1e3', 'soon', '2026-06-01', '1 2', 'Mon, 01 Foo 202
   },
 );
 
-test('retryAfterMs is undefined where an answer asks for no wait', () => {
+test('retryAfterMs is undefined if a response has no wait', () => {
   expect(boundedRetryAfterMs({}, now)).toBeUndefined();
 });

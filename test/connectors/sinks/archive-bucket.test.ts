@@ -36,7 +36,7 @@ async function anArchive(isLocked = false) {
 const uidsOf = (events: ReturnType<typeof someEvents>) => events.map(({ uid }) => uid);
 
 describe(`an archive in a bucket of ${name}`, () => {
-  test.each([false, true])('has what was sent, also with Object Lock: %s', async (isLocked) => {
+  test.each([false, true])('has all sent pages, also with Object Lock: %s', async (isLocked) => {
     const { config, read } = await anArchive(isLocked);
     const events = someEvents(300);
     const before = await openSink(archiveSink, config);
@@ -52,7 +52,7 @@ describe(`an archive in a bucket of ${name}`, () => {
     expect((await read()).uids).toEqual(uidsOf(events));
   });
 
-  test('goes on where the server was away', async () => {
+  test('resumes after the server was away', async () => {
     const { config, read } = await anArchive();
     const { sink, batch } = await openSink(archiveSink, config);
     await send(sink, batch(someEvents(2)));

@@ -43,7 +43,7 @@ sinks:
 }
 
 describe(`an archive in a bucket of ${name}`, () => {
-  test('with Object Lock keeps what proves something from being deleted', async () => {
+  test('with Object Lock keeps proofs from being deleted', async () => {
     const bucket = await server.bucket(true);
     const { config, env, vkey, keys } = await anArchive(bucket);
 

@@ -39,7 +39,7 @@ async function written(config: Readonly<Record<string, unknown>>, first = 0) {
   return state;
 }
 
-test('who is to see checkpoints is asked, before there is one and after', async (context) => {
+test('witnesses of checkpoints are contacted, before there is one and after', async (context) => {
   const tsa = await startTimeStampAuthority();
   const other = await startTimeStampAuthority();
   const witness = await startWitness(context, { log: aSigner().verifier.vkey });
@@ -78,7 +78,7 @@ test('who is to see checkpoints is asked, before there is one and after', async 
   await expect(asked({}, { key: stranger.vkey })).rejects.toThrow(/no signature of its key/);
 });
 
-test('the archive is held against what the state remembers of it', async () => {
+test('the archive is compared with the state’s last known size', async () => {
   const dir = tempDir();
   const location = join(dir, 'archive');
   await probe({ location });
@@ -188,7 +188,7 @@ describe(`a bucket of ${name}`, () => {
     expect(await server.versions(bucket)).toBe(0);
   });
 
-  test('of a service that knows no conditions is refused, and what it wrote is taken away', async () => {
+  test('of a service without conditional writes is refused, and the probe’s objects are removed', async () => {
     const { settings } = await sharedS3();
     const none = {
       answer: 'reply',

@@ -27,7 +27,7 @@ function send(sink: Sink, batch: Batch): Promise<Delivery> {
 }
 
 describe('the engine', () => {
-  test('is answered when a checkpoint covers the batch, and told how long that takes', async () => {
+  test('resolves when a checkpoint covers the batch, with the expected time', async () => {
     const location = join(tempDir(), 'archive');
     const { sink, batch } = await openSink(archiveSink, settingsOf(location));
     const [first, second] = [someEvents(3), someEvents(3, 3)];
@@ -45,7 +45,7 @@ describe('the engine', () => {
     expect((await readArchive(location)).uids).toEqual([...first, ...second].map(({ uid }) => uid));
   });
 
-  test('may let go of pages whose checkpoint is awaited', async () => {
+  test('may release pages whose checkpoint is awaited', async () => {
     const { sink, batch } = await openSink(archiveSink, settingsOf(tempDir()));
     const sendOne = () => {
       const sent = batch(someEvents(3));
@@ -66,7 +66,7 @@ describe('the engine', () => {
     expect(await answer).toEqual({ outcome: 'delivered' });
   });
 
-  test('is told how far the archive is, and asked to go on behind that', async () => {
+  test('gets the archive’s position, and is to resume after that', async () => {
     const location = join(tempDir(), 'archive');
     const before = await openSink(archiveSink, settingsOf(location));
     await send(before.sink, before.batch(someEvents(5)));
@@ -80,7 +80,7 @@ describe('the engine', () => {
     expect(await send(sink, batch(someEvents(2, 5)))).toEqual({ outcome: 'delivered' });
   });
 
-  test('of an older copy of the state is told that the archive is ahead', async () => {
+  test('of an older copy of the state is warned that the archive is ahead', async () => {
     const location = join(tempDir(), 'archive');
     const before = await openSink(archiveSink, settingsOf(location), {
       epochs: [
@@ -101,7 +101,7 @@ describe('the engine', () => {
     expect(await sink.committed?.(never)).toEqual({ position: 2, ahead: true });
   });
 
-  test('has every other sink told of a checkpoint, so that each is a witness', async () => {
+  test('sends a checkpoint to every other sink, so that each is a witness', async () => {
     const location = join(tempDir(), 'archive');
     const reported: SinkReport[] = [];
     const { sink, batch } = await openSink(archiveSink, settingsOf(location), {
@@ -126,27 +126,30 @@ describe('the engine', () => {
   });
 });
 
-describe('what is not right', () => {
+describe('a fault', () => {
   test.each([
     ['no key', { signing_key: 'PRIVATE' }, /not a signing key/],
     ['a damaged key', { signing_key: key.replace('+cc', '+cd') }, /damaged/],
     ['a key of another name', { origin: 'other' }, /key of archive\.test/],
-  ])('%s is refused, with what to do, and mended without a restart', async (_, wrong, text) => {
-    const settings = { ...settingsOf(tempDir()), ...wrong };
-    const { sink, batch } = await openSink(archiveSink, settings);
+  ])(
+    '%s is refused, with the next step, and repaired without a restart',
+    async (_, wrong, text) => {
+      const settings = { ...settingsOf(tempDir()), ...wrong };
+      const { sink, batch } = await openSink(archiveSink, settings);
 
-    const answer = await send(sink, batch(someEvents(1)));
+      const answer = await send(sink, batch(someEvents(1)));
 
-    expect(answer).toMatchObject({
-      outcome: 'refused',
-      scope: 'sink',
-      cause: { code: 'sink_refused', message: expect.stringMatching(text) },
-    });
-    expect(JSON.stringify(answer)).not.toContain(key.slice(-20));
-    await expect(
-      archiveSink.probe(parseSettings(archiveSink, settings), testTools(), never),
-    ).rejects.toThrow(text);
-  });
+      expect(answer).toMatchObject({
+        outcome: 'refused',
+        scope: 'sink',
+        cause: { code: 'sink_refused', message: expect.stringMatching(text) },
+      });
+      expect(JSON.stringify(answer)).not.toContain(key.slice(-20));
+      await expect(
+        archiveSink.probe(parseSettings(archiveSink, settings), testTools(), never),
+      ).rejects.toThrow(text);
+    },
+  );
 
   test('an archive that another process writes to is waited for', async () => {
     const location = join(tempDir(), 'archive');
@@ -163,7 +166,7 @@ describe('what is not right', () => {
     expect(await send(sink, batch(someEvents(1)))).toEqual({ outcome: 'delivered' });
   });
 
-  test('an archive that is gone is refused, and not begun anew', async () => {
+  test('an archive that is gone is refused, and not started again', async () => {
     const location = join(tempDir(), 'archive');
     const { sink, batch } = await openSink(archiveSink, settingsOf(location));
     await send(sink, batch(someEvents(1)));
@@ -198,7 +201,7 @@ describe('what is not right', () => {
   });
 });
 
-test('the program archives what upstream answered, and the archive verifies', async () => {
+test('the program archives upstream’s responses, and the archive verifies', async () => {
   const dir = tempDir();
   const keyFile = join(dir, 'key');
   const made = await runHere(['archive', 'keys', 'new', keyFile, '--origin', 'siem.test/2026']);

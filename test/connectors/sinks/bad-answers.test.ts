@@ -141,7 +141,7 @@ describe.each(stands)('$name', ({ type, config, but = {}, probePasses = [] }) =>
     },
   );
 
-  test('waits where nobody listens', async () => {
+  test('waits if nothing listens', async () => {
     const settings = Object.fromEntries(
       Object.entries(await config({ answer: 'hang' })).map(([name, value]) => [name, value]),
     );

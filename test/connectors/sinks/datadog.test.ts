@@ -61,7 +61,7 @@ describe('datadog', () => {
     expect(intake.logs[0]?.attributes).toMatchObject({ message: format.encode(event) });
   });
 
-  test('refuses what Datadog would cut, and sends what is before and behind', async () => {
+  test('refuses events that Datadog would cut, and sends those before and after', async () => {
     const intake = await startDatadogIntake();
     const { sink, batch } = await openSink(datadogSink, { url: intake.url, api_key: datadogKey });
     const events = [fresh(0), fresh(1, 'x'.repeat(600_000)), fresh(2)];
@@ -79,7 +79,7 @@ describe('datadog', () => {
     expect(intake.logs.map(({ isCut }) => isCut)).toEqual([false, false, false]);
   });
 
-  test('keeps to the bound of a request without asking', async () => {
+  test('keeps to the limit of a request without a probe', async () => {
     const intake = await startDatadogIntake();
     const { sink, batch } = await openSink(datadogSink, { url: intake.url, api_key: datadogKey });
     const events = Array.from({ length: 16 }, (_, i) => fresh(i, 'x'.repeat(400_000)));
@@ -89,7 +89,7 @@ describe('datadog', () => {
     expect(intake.requests.every(({ body }) => body.length <= 5_000_000)).toBe(true);
   });
 
-  test('tells of events that Datadog stamps anew', async () => {
+  test('reports events whose time Datadog replaces', async () => {
     const intake = await startDatadogIntake();
     const opened = await openSink(datadogSink, { url: intake.url, api_key: datadogKey });
     const { sink, batch, tools } = opened;

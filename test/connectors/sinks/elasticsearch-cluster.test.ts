@@ -162,7 +162,7 @@ describe('elasticsearch in a data stream', () => {
 });
 
 describe('elasticsearch refuses', () => {
-  test('what conflicts with the mapping, with the reason, and takes the rest', async () => {
+  test('events that conflict with the mapping, with the reason, and the rest is accepted', async () => {
     const { cluster, prefix } = await aPlace();
     const format = { type: 'json', schema: 'original' };
     const raws = ['{"a":1}', '{"a":{"b":2}}', '{"a":3}', '[1]', '"text"', '{"a":4}'];

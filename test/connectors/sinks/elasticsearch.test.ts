@@ -165,7 +165,7 @@ describe('elasticsearch takes an answer', () => {
     });
   });
 
-  test('with what is beneath an error, once', async () => {
+  test('with the nested cause of an error, once', async () => {
     const error = {
       type: 'mapper_parsing_exception',
       reason: 'failed to parse',
@@ -280,7 +280,7 @@ describe('elasticsearch takes an answer', () => {
 });
 
 test.each(['none', 'gzip'])(
-  'elasticsearch signs for Amazon’s service what it sends (%s)',
+  'elasticsearch signs its requests for Amazon’s service (%s)',
   async (compression) => {
     const keys = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'not-a-secret' };
     Object.assign(process.env, keys);
@@ -362,7 +362,7 @@ describe('elasticsearch of several addresses', () => {
     return { first, second, send };
   }
 
-  test('stays with one until it is gone, then goes on with the next at once', async () => {
+  test('stays with one until it is gone, then continues with the next at once', async () => {
     const { first, second, send } = await twoNodes();
     await send();
     await first.close();
@@ -392,7 +392,7 @@ describe('elasticsearch says', () => {
   const assurance = (config: object) =>
     elasticsearchSink.assurance(parseSettings(elasticsearchSink, { url: 'http://e', ...config }));
 
-  test('what an index promises', () => {
+  test('the settings of an index', () => {
     const settings = parseSettings(elasticsearchSink, {
       url: 'http://e',
       index: 'logs-sluice-default',

@@ -61,7 +61,7 @@ describe('file cuts away', () => {
     expect(uidsIn(written(dir))).toEqual(uids(3));
   });
 
-  test('what there is of a batch that was not written whole, in a new file too', async () => {
+  test('the written part of an unfinished batch, in a new file too', async () => {
     const dir = tempDir();
     const engine = new FakeEngine(dir, { rotate: { bytes: '1B' } });
     await engine.send(2);
@@ -152,7 +152,7 @@ describe('file holds each event once, and cuts none, where the state', () => {
     expect(sorted(uidsIn(written(dir)))).toEqual(sorted(uids(engine.records)));
   });
 
-  test('and the note are lost: nothing is cut, what comes again has the same uid', async () => {
+  test('and the note are lost: nothing is cut, a repeat has the same uid', async () => {
     const dir = tempDir();
     const tools = testTools();
     const engine = new FakeEngine(dir, {}, { tools });
@@ -167,7 +167,7 @@ describe('file holds each event once, and cuts none, where the state', () => {
     expect(said?.level).toBe('warn');
   });
 
-  test('and all files are gone but for the note: all is written anew', async () => {
+  test('and all files are gone except the note: all is written again', async () => {
     const dir = tempDir();
     const engine = new FakeEngine(dir, { rotate: { bytes: '1B' } });
     await engine.send(2);
@@ -181,7 +181,7 @@ describe('file holds each event once, and cuts none, where the state', () => {
   });
 });
 
-describe('file respects what is not its own:', () => {
+describe('file leaves other programs’ files alone:', () => {
   test('it writes behind a file that was there before, and ends its last line', async () => {
     const dir = tempDir();
     writeFileSync(join(dir, name), '{"metadata":{"uid":"old"}}\n{"metadata":{"uid":"torn"}}');

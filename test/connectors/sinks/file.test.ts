@@ -65,7 +65,7 @@ describe('file writes', () => {
     expect(readdirSync(dir).sort()).toEqual([`.${name}.sluice`, name]);
   });
 
-  test('without flushing, where asked to', async () => {
+  test('without flushing, if requested', async () => {
     const dir = tempDir();
     const engine = new FakeEngine(dir, { fsync: false });
 
@@ -158,7 +158,7 @@ describe('file compresses', () => {
     expect(uidsIn(written(dir))).toEqual(uids(6));
   });
 
-  test('what a stopped process had not finished compressing', async () => {
+  test('a compression that a stopped process had not finished', async () => {
     const dir = tempDir();
     const plain = new FakeEngine(dir, { rotate: { bytes: '1B' } });
     for (let i = 0; i < 3; i++) await plain.send(1);
@@ -199,7 +199,7 @@ describe('file compresses', () => {
   });
 });
 
-describe('file tells the engine', () => {
+describe('file reports to the engine', () => {
   test.skipIf(!canMount)('to wait while the disk is full, and leaves no half line', async () => {
     const dir = tempDir();
     const mount = `mount -t tmpfs -o size=64k tmpfs ${dir}; exec "$@"`;
@@ -264,7 +264,7 @@ describe('file probe', () => {
   const probe = (path: string) =>
     fileSink.probe(parseSettings(fileSink, { path }), testTools(), never);
 
-  test('finds a path writable whose directories are still to be made, and makes none', async () => {
+  test('finds a path writable whose directories do not exist yet, and creates none', async () => {
     const dir = tempDir();
 
     await probe(join(dir, 'a', 'b', name));
@@ -276,7 +276,7 @@ describe('file probe', () => {
     await expect(probe(tempDir())).rejects.toThrow(/not a regular file/);
   });
 
-  test.skipIf(process.platform !== 'linux')('throws where nobody can make a file', async () => {
+  test.skipIf(process.platform !== 'linux')('throws if no file can be created', async () => {
     await expect(probe('/proc/a/b')).rejects.toThrow(/looking whether \/proc\/a\/b can be written/);
   });
 

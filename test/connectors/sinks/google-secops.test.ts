@@ -135,7 +135,7 @@ describe('google_secops', () => {
     expect(service.events).toHaveLength(6);
   });
 
-  test('asks for another token where one has ended, and never tells it', async () => {
+  test('requests another token after one has expired, and never prints it', async () => {
     const { service, send } = await opened();
     await send();
     service.endTokens();
@@ -147,7 +147,7 @@ describe('google_secops', () => {
     expect(await send()).toEqual({ outcome: 'delivered' });
   });
 
-  test('says which right is missing, and goes on once it is given', async () => {
+  test('names the missing right, and resumes once it is granted', async () => {
     const { service, send } = await opened();
     service.permit(false);
 
@@ -179,7 +179,7 @@ describe('google_secops', () => {
   });
 
   test.each(['not json', '{}', '{"client_email":"a","private_key":"sEcReT"}'])(
-    'stops at credentials that are none, and does not tell them: %s',
+    'stops at invalid credentials, and does not print them: %s',
     async (credentials) => {
       const { send } = await opened({}, { credentials });
 
@@ -190,7 +190,7 @@ describe('google_secops', () => {
     },
   );
 
-  test('stops where the token endpoint does not take the key', async () => {
+  test('stops if the token endpoint does not accept the key', async () => {
     const one = await startSecOps();
     const other = await startSecOps();
     const key = { ...one.serviceAccount, private_key: other.serviceAccount.private_key };

@@ -42,7 +42,7 @@ test('http posts one JSON event a line, with its headers and a key', async () =>
   expect(request?.body.toString()).toBe(events.map((e) => `${format.encode(e)}\n`).join(''));
 });
 
-test('http posts a JSON array where asked to', async () => {
+test('http posts a JSON array if configured', async () => {
   const receiver = await startHttpReceiver();
   const { sink, batch } = await openSink(httpSink, { url: receiver.url, body: 'array' });
   const events = someEvents(3);
@@ -119,7 +119,7 @@ describe('http takes as delivered', () => {
   });
 });
 
-describe('http asks for another attempt after', () => {
+describe('http requests another attempt after', () => {
   test.each([408, 409, 425, 429, 500, 501, 502, 503, 504, 599])('%i', async (status) => {
     const delivery = await answeredWith(reply(status));
 
@@ -145,7 +145,7 @@ describe('http asks for another attempt after', () => {
   });
 });
 
-test.each([429, 503])('http hands the wait that a %i asks for to the engine', async (status) => {
+test.each([429, 503])('http passes the wait of a %i to the engine', async (status) => {
   const delivery = await answeredWith(reply(status, { 'Retry-After': '17' }));
 
   expect(delivery).toMatchObject({ outcome: 'retry', afterMs: 17_000 });
@@ -179,7 +179,7 @@ test.each([301, 302, 307, 308, 401, 403, 404, 405, 407, 410, 415, 451])(
 
 const nextOf = (delivery: unknown) => String(Object(Object(delivery).cause).next);
 
-test('http names what to do about a refusal by what the sink has', async () => {
+test('http names the next step for a rejection by the sink’s settings', async () => {
   const bare = nextOf(await answeredWith(reply(401)));
   const cached = nextOf(await answeredWith(reply(304)));
   const proxied = nextOf(await answeredWith(reply(407)));
@@ -195,7 +195,7 @@ test('http names what to do about a refusal by what the sink has', async () => {
   expect(signed).not.toContain('hunter2');
 });
 
-test('http halves what is too large, each part under a key of its own, the same at each attempt', async () => {
+test('http halves a batch that is too large, each part under a key of its own, the same at each attempt', async () => {
   const receiver = await startHttpReceiver({
     answer: ({ body }) => reply(body.toString().split('\n').length > 4 ? 413 : 200),
   });
@@ -244,7 +244,7 @@ test('http refuses the one event that is too large, by name', async () => {
   });
 });
 
-test('http sends only what is left after a part of the batch was taken', async () => {
+test('http sends only the rest after a part of the batch was accepted', async () => {
   const receiver = await startHttpReceiver({
     answer: inTurn(reply(413), reply(200), reply(503, { 'Retry-After': '1' })),
   });
@@ -260,7 +260,7 @@ test('http sends only what is left after a part of the batch was taken', async (
   });
 });
 
-test('http never shows a secret, a path or a query in what it says of a failure', async () => {
+test('http never shows a secret, a path or a query in a failure', async () => {
   const receiver = await startHttpReceiver({ answer: () => reply(403) });
   const url = `${receiver.url}/collect/t0ken?key=s3cret`;
   const { sink, batch } = await openSink(httpSink, { url, headers: { 'X-Key': 's3cret' } });
@@ -335,7 +335,7 @@ describe('http probe', () => {
     await expect(probe(reply(status))).rejects.toThrow(`answered ${status}`);
   });
 
-  test('throws when nobody answers', async () => {
+  test('throws when no server answers', async () => {
     await expect(probe({ answer: 'hang' })).rejects.toMatchObject({ code: 'sink_unreachable' });
   });
 });

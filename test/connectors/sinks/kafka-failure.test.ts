@@ -97,7 +97,7 @@ describe('deliveryOf', () => {
     ['INVALID_TOPIC_EXCEPTION', false],
     ['PRODUCER_FENCED', false],
     ['INVALID_RECORD', true],
-  ])('%s asks for no restart, since the engine tries again', (type, keyless) => {
+  ])('%s requires no restart, since the engine tries again', (type, keyless) => {
     const { cause } = deliveryOf(kafkajsFailure(answer(type)), { ...context, keyless });
 
     expect(cause.next).toMatch(/(tried again by itself|reads the change while it runs).*lost\.$/);
@@ -110,7 +110,7 @@ describe('deliveryOf', () => {
     expect(cause.next).toMatch(/another process took over the transactional id tx-1/i);
   });
 
-  test('a message says what was being done, and what Kafka answered', () => {
+  test('a message names the action and Kafka’s response', () => {
     const { cause } = deliveryOf(kafkajsFailure(answer('MESSAGE_TOO_LARGE')), context);
 
     expect(cause.message).toBe(
@@ -120,7 +120,7 @@ describe('deliveryOf', () => {
 });
 
 describe('failureOf kafkajs', () => {
-  test('finds the answer of the broker under what kafkajs wraps around it', () => {
+  test('finds the broker’s response inside the errors of kafkajs', () => {
     const protocol = Object.assign(new KafkaJSProtocolError(answer('MESSAGE_TOO_LARGE')), {
       type: 'MESSAGE_TOO_LARGE',
     });
@@ -230,7 +230,7 @@ describe('failureOf platformatic', () => {
     ).toBe('ECONNREFUSED');
   });
 
-  test('keeps what it has read, and puts before it what was being done', () => {
+  test('keeps the error it has read, and puts the action before it', () => {
     const failure = new KafkaFailure('denied', 'no', { answered: true });
 
     expect(read(failure)).toBe(failure);

@@ -174,7 +174,7 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     expect(await committedOf(second)).toBeNull();
   });
 
-  test('asking for a position needs no topic', async () => {
+  test('querying a position needs no topic', async () => {
     const opened = await openOnce(`unmade-${crypto.randomUUID()}`);
 
     expect(await committedOf(opened)).toBeNull();
@@ -205,7 +205,7 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     expect(await committedUids(topic)).toEqual(uids(someEvents(40)));
   });
 
-  test('a commit whose answer is lost is found done', async () => {
+  test('a commit whose response is lost is found done', async () => {
     const topic = await aTopic('answer-lost');
     const opened = await openOnce(topic);
     const lose = async (send: () => Promise<unknown>) => {
@@ -245,7 +245,7 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     expect(await committedUids(topic)).toEqual(uids(someEvents(10)));
   });
 
-  test('what was sent before a failure stays invisible, and the guilty event alone is refused', async () => {
+  test('events sent before a failure stay invisible, and the rejected event is isolated', async () => {
     const settings = { 'max.message.bytes': '20000' };
     const topic = await aTopic('aborted', { partitions: 2, settings });
     const opened = await openOnce(topic);
@@ -293,7 +293,7 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     expect(written).toHaveLength(4);
   });
 
-  test('an event larger than max_message is refused before anything behind it is sent', async () => {
+  test('an event larger than max_message is refused before anything after it is sent', async () => {
     const topic = await aTopic('large');
     const opened = await openOnce(topic, { max_message: '8KiB' });
     const large = anEvent({ offset: 5, ocsf: { message: 'x'.repeat(8192) } });
@@ -334,7 +334,7 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     expect(await committedUids(topic)).toEqual(uids(someEvents(60)));
   });
 
-  test('whose turn is over neither writes nor stays in the way, also where it hears of it too late', async () => {
+  test('a process that has lost its turn neither writes nor blocks, also if it learns of it too late', async () => {
     const topic = await aTopic('turns');
     const spoolId = crypto.randomUUID();
     const open = async (turns: readonly boolean[]) => {

@@ -105,7 +105,7 @@ describe('kafkaSink while Kafka is away', () => {
     }
   });
 
-  test('opens while nobody listens, and answers retry', async () => {
+  test('opens while no broker listens, and returns retry', async () => {
     const brokers = [`127.0.0.1:${await freePort()}`];
     const open = (driver: string) =>
       openSink(kafkaSink, { driver, brokers, topic: 'events', exactly_once: true });
@@ -204,7 +204,7 @@ describe('kafkaSink and a topic or a right that is missing', () => {
   });
 
   test.each(variants)(
-    'an account without rights stops the sink, which says what to check; given them it delivers ($topic)',
+    'an account without rights stops the sink, with a hint to check them; with rights it delivers ($topic)',
     async ({ driver, exactly_once, topic }) => {
       const brokers = [broker.addresses.plain];
       await createTopic(brokers, topic);

@@ -107,7 +107,7 @@ describe.skipIf(guarded === null).each(drivers)(
       },
     );
 
-    test('a password is read anew at each connection, and then nothing is missing', async () => {
+    test('a password is read again at each connection, and then nothing is missing', async () => {
       const topic = await aTopic('rotated');
       const sasl = { mechanism: 'scram-sha-256', ...kafkaAccount };
       const settings = parseSettings(kafkaSink, { driver, brokers: [guarded?.sasl], topic, sasl });

@@ -107,7 +107,7 @@ describe.each(drivers)('kafkaSink over %s', (driver) => {
     expect(uidsOf(await consumeAll(topic))).toEqual(events.map(({ uid }) => uid));
   });
 
-  test('sends what fits and refuses by uid what is larger than max_message', async () => {
+  test('sends events that fit and refuses by uid those larger than max_message', async () => {
     const topic = await aTopic('large');
     const opened = await openSink(kafkaSink, { driver, brokers, topic, max_message: '8KiB' });
     const [first, , third] = someEvents(3);
@@ -141,7 +141,7 @@ describe.each(drivers)('kafkaSink over %s', (driver) => {
     expect(uidsOf(await consumeAll(topic))).toEqual(events.map(({ uid }) => uid));
   });
 
-  test('what only the broker finds too large is refused as a batch, and alone once it is cut', async () => {
+  test('an event that only the broker finds too large is refused as a batch, and alone after it is isolated', async () => {
     const topic = await aTopic('limit', { settings: { 'max.message.bytes': '20000' } });
     const opened = await openSink(kafkaSink, { driver, brokers, topic });
     const large = largeEvent(3, 30_000);
@@ -172,7 +172,7 @@ describe.each(drivers)('kafkaSink over %s', (driver) => {
     expect(new Set(records.map(({ partition }) => partition)).size).toBe(key === 'uid' ? 3 : 1);
   });
 
-  test('without key, requests go round the partitions', async () => {
+  test('without key, requests rotate through the partitions', async () => {
     const topic = await aTopic('round', { partitions: 3 });
     const opened = await openSink(kafkaSink, { driver, brokers, topic, key: 'none' });
 

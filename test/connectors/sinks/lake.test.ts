@@ -88,7 +88,7 @@ test('a state that knows nothing any more writes no event a second time', async 
   expect(sorted((await statusView(location)).uids)).toEqual(sorted(uidsOf(events(0, 90))));
 });
 
-test('the same state goes on behind what stands there', async () => {
+test('the same state resumes after the existing objects', async () => {
   const location = tempDir();
   await written(location, events(0, 60));
 

@@ -10,7 +10,7 @@ import { openSink, parseSettings, someEvents, testTools } from '../../support/si
 const never = new AbortController().signal;
 const saying = (message: string, offset: number) => anEvent({ offset, ocsf: { message } });
 
-test('over gRPC and HTTP it takes every event once, and tells what it does not take', async (context) => {
+test('over gRPC and HTTP it accepts every event once, and rejected ones are reported', async (context) => {
   const collector = await startOtlpCollector(context);
   const ways = [
     { protocol: 'grpc', url: collector.grpc },

@@ -162,7 +162,7 @@ test('TLS: the certificate is verified, and client certificates are shown', asyn
   expect(outcomes).toEqual(['delivered', 'retry', 'retry', 'retry']);
 });
 
-test('TLS: an authority that was mended in its file is taken up', async () => {
+test('TLS: an authority that was corrected in its file is used', async () => {
   const [tls, other] = [await makeCa(), await makeUntrustedCa()];
   const caFile = join(tempDir(), 'ca.pem');
   copyFileSync(other.caFile, caFile);
@@ -199,7 +199,7 @@ test('a web server, and a port that ends every connection, are no receivers', as
   }
 });
 
-test('probe leaves no record, and tells who is not let in', async () => {
+test('probe leaves no record, and reports a rejected credential', async () => {
   const { receiver, settings } = await withReceiver();
   await otlpSink.probe(parseSettings(otlpSink, settings), testTools(), never);
   expect(receiver.records).toEqual([]);

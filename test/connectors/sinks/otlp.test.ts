@@ -74,7 +74,7 @@ test('otlp refuses the batch where all records were rejected', async () => {
   });
 });
 
-test('otlp takes a warning for a success, and tells it once', async () => {
+test('otlp treats a warning as success, and reports it once', async () => {
   const warning: OtlpAnswer = { answer: 'partly', rejected: 0, message: 'use gRPC' };
   const { delivery, sink, batch, tools } = await answeredWith(warning);
 
@@ -89,7 +89,7 @@ test('otlp takes a warning for a success, and tells it once', async () => {
   ]);
 });
 
-test('otlp sends what OTLPLogExporter sends', async () => {
+test('otlp sends the requests of OTLPLogExporter', async () => {
   const receiver = await startHttpReceiver();
   const url = `${receiver.url}/v1/logs`;
   const records: ReadableLogRecord[] = ['first', 'second'].map((body, i) => ({
@@ -150,7 +150,7 @@ test('otlp sends what OTLPLogExporter sends', async () => {
   expect([ours?.method, ours?.path]).toEqual([theirs?.method, theirs?.path]);
 });
 
-test('otlp compresses with zstd, and not at all, where asked to', async () => {
+test('otlp compresses with zstd, and not at all, if configured', async () => {
   const receiver = await startOtlpReceiver();
   const zstd = await openSink(otlpSink, { url: receiver.url, compression: 'zstd' });
   const none = await openSink(otlpSink, { url: receiver.url, compression: 'none' });
@@ -163,8 +163,8 @@ test('otlp compresses with zstd, and not at all, where asked to', async () => {
   expect(receiver.records()).toHaveLength(6);
 });
 
-describe('otlp asks for another attempt after', () => {
-  test.each([408, 429, 500, 502, 503, 504])('%i, with the wait it asks for', async (status) => {
+describe('otlp requests another attempt after', () => {
+  test.each([408, 429, 500, 502, 503, 504])('%i, with the wait it has', async (status) => {
     const { delivery } = await answeredWith(reply(status, { 'Retry-After': '3' }));
 
     expect(delivery).toMatchObject({ outcome: 'retry', afterMs: 3000 });
@@ -218,7 +218,7 @@ test('otlp does not take a web page for a success', async () => {
   });
 });
 
-test('otlp halves what is too large until it fits, and refuses what never will', async () => {
+test('otlp halves a request that is too large until it fits, and refuses events that never will', async () => {
   const receiver = await startOtlpReceiver();
   const events = someEvents(9);
   const guilty = events[6]?.uid;

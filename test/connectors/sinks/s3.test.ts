@@ -89,7 +89,7 @@ describe(`s3 sink at ${name}`, () => {
   });
 
   test.each(['gzip', 'zstd'])(
-    'other programs read an object of %s, whose uids stand at its end',
+    'other programs read an object of %s, whose uids are at its end',
     async (compress) => {
       const { bucket, settings } = await aBucket({ compress });
       const { sink, batch } = await openSink(s3Sink, settings, {
@@ -169,7 +169,7 @@ describe(`s3 sink at ${name}`, () => {
     expect(await server.objects(bucket)).toHaveProperty('size', 2);
   });
 
-  test('who may only write does so, and the log says what is not looked at', async () => {
+  test('an account that may only write does so, and the log names the checks that are skipped', async () => {
     const { bucket, settings } = await aBucket();
     const denied = '<Error><Code>AccessDenied</Code><Message>no s3:ListBucket</Message></Error>';
     const front = await startHttpReceiver({
@@ -194,7 +194,7 @@ describe(`s3 sink at ${name}`, () => {
     });
   });
 
-  test('a probe says what is wrong, and leaves nothing behind', async () => {
+  test('a probe names the fault, and leaves nothing', async () => {
     const { bucket, settings } = await aBucket();
     const probe = (change: object) =>
       s3Sink.probe(parseSettings(s3Sink, { ...settings, ...change }), testTools(), never);

@@ -114,7 +114,7 @@ test('no call is over 1 MB, however large the batch', async () => {
   expect(service.requests.filter(({ body }) => body.length > 1_000_000)).toEqual([]);
 });
 
-test('a token is renewed before it ends, and asked for again where it is refused', async () => {
+test('a token is renewed before it expires, and requested again if it is rejected', async () => {
   const { service, send } = await withAzure();
 
   await send();
@@ -127,7 +127,7 @@ test('a token is renewed before it ends, and asked for again where it is refused
   expect(service.tokens).toBe(2);
 });
 
-test('a managed identity asks the machine’s metadata service, with the resource of its cloud', async () => {
+test('a managed identity requests its token from the metadata service, with the resource of its cloud', async () => {
   const service = await startAzureMonitor();
   const url = `${service.url}/metadata/identity/oauth2/token`;
   const given = (client_id?: string) => ({
@@ -160,7 +160,7 @@ test.each([
   });
 });
 
-test('a role that spreads is waited for, and told', async () => {
+test('a role that is not effective yet is waited for, and reported', async () => {
   const { service, send } = await withAzure({ callsBeforeRole: 2 });
 
   const answers = [await send(), await send(), await send()];
@@ -185,23 +185,26 @@ test.each([
   [{ auth: { tenant_id: 'elsewhere' } }, 'AADSTS90002', 'retry'],
   [{ dcr_immutable_id: `dcr-${'0'.repeat(32)}` }, 'dcr_immutable_id', 'refused'],
   [{ stream_name: 'Custom-Other' }, 'stream_name', 'refused'],
-])('%j makes no dead letters, and says what to mend', async (wrong, reported, outcome) => {
-  const service = await startAzureMonitor();
-  const right = sentinelConfig(service.url);
-  const auth = { ...right.auth, ...('auth' in wrong && wrong.auth) };
-  const config = { ...right, ...wrong, auth };
-  const opened = await openSink(sentinelSink, config);
+])(
+  '%j makes no dead letters, and names the setting to correct',
+  async (wrong, reported, outcome) => {
+    const service = await startAzureMonitor();
+    const right = sentinelConfig(service.url);
+    const auth = { ...right.auth, ...('auth' in wrong && wrong.auth) };
+    const config = { ...right, ...wrong, auth };
+    const opened = await openSink(sentinelSink, config);
 
-  const answer = await opened.sink.send(opened.batch(someEvents(2)), never);
+    const answer = await opened.sink.send(opened.batch(someEvents(2)), never);
 
-  expect(answer).toMatchObject({ outcome, cause: { code: 'sink_refused' } });
-  if (answer.outcome === 'refused') expect(answer.scope).toBe('sink');
-  if (answer.outcome !== 'refused' && answer.outcome !== 'retry') throw new Error('it was taken');
-  expect(`${answer.cause.message} ${answer.cause.next}`).toContain(reported);
-  expect(`${answer.cause.message} ${answer.cause.next}`).not.toContain(auth.client_secret);
-  const probing = sentinelSink.probe(parseSettings(sentinelSink, config), testTools(), never);
-  await expect(probing).rejects.toMatchObject({ code: 'sink_refused' });
-});
+    expect(answer).toMatchObject({ outcome, cause: { code: 'sink_refused' } });
+    if (answer.outcome === 'refused') expect(answer.scope).toBe('sink');
+    if (answer.outcome !== 'refused' && answer.outcome !== 'retry') throw new Error('it was taken');
+    expect(`${answer.cause.message} ${answer.cause.next}`).toContain(reported);
+    expect(`${answer.cause.message} ${answer.cause.next}`).not.toContain(auth.client_secret);
+    const probing = sentinelSink.probe(parseSettings(sentinelSink, config), testTools(), never);
+    await expect(probing).rejects.toMatchObject({ code: 'sink_refused' });
+  },
+);
 
 const page: HttpAnswer = {
   answer: 'reply',
@@ -246,7 +249,7 @@ test('probe passes where the identity may write, and leaves no row', async () =>
   expect(service.rows).toEqual([]);
 });
 
-test('check tells the columns that the rule must declare', () => {
+test('check lists the columns that the rule must declare', () => {
   const settings = parseSettings(sentinelSink, sentinelConfig('https://azure.example'));
 
   expect(sentinelSink.advice?.(settings).join()).toMatch(

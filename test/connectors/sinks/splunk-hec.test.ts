@@ -145,7 +145,7 @@ describe('splunk_hec sends', () => {
 });
 
 describe('splunk_hec waits for the indexer', () => {
-  test('asking on the same channel and with the cookies of the post, until it says true', async () => {
+  test('by polling on the same channel and with the cookies of the post, until it is true', async () => {
     const cookies = 'lb=one; Path=/; Expires=Wed, 21 Oct 2099 07:28:00 GMT, b="2"; HttpOnly';
     const { send, asked, posted } = await collector({
       events: () => taken(7, { 'set-cookie': cookies }),
@@ -187,7 +187,7 @@ describe('splunk_hec waits for the indexer', () => {
     expect(ended[0]).toBe(1);
   });
 
-  test('and sends again what it says nothing of in time', async () => {
+  test('and sends again events that are not acknowledged in time', async () => {
     const { send } = await collector(
       { acks: (ids) => acks(Object.fromEntries(ids.map((id) => [id, false]))) },
       { ack_timeout: '300ms' },
@@ -216,7 +216,7 @@ describe('splunk_hec waits for the indexer', () => {
     expect(await send()).toMatchObject({ outcome: 'retry' });
   });
 
-  test('and tells an operator where it cannot ask', async () => {
+  test('and reports to an operator if it cannot poll', async () => {
     const { send, sink } = await collector({
       acks: (_, nth) => (nth < 4 ? html : acks({ 0: true })),
     });
@@ -254,7 +254,7 @@ describe('splunk_hec sends again on a new channel', () => {
     ['another cookie comes with the word', { acks: () => acks({}, { 'set-cookie': 'lb=two' }) }],
     ['the channel is unknown', { acks: () => failed(400, 11) }],
   ];
-  test.each(lost)('what waits where %s', async (_what, reported) => {
+  test.each(lost)('waiting events if %s', async (_what, reported) => {
     const { send, posted } = await collector({
       events: (_, nth) => taken(nth - 1, { 'set-cookie': 'lb=one' }),
       acks: (ids, nth) =>
@@ -275,7 +275,7 @@ describe('splunk_hec sends again on a new channel', () => {
     ['is answered by a login page', html],
     ['is told that the channel is not known', failed(400, 11)],
   ];
-  test.each(broken)('what waits where a second batch %s', async (_what, second) => {
+  test.each(broken)('waiting events if a second batch %s', async (_what, second) => {
     const { send, posted } = await collector({
       events: (_, nth) => (nth === 2 ? second : taken(nth === 1 ? 0 : nth)),
       acks: (ids, nth) => acks(Object.fromEntries(ids.map((id) => [id, nth > 2 && id > 2]))),
@@ -291,7 +291,7 @@ describe('splunk_hec sends again on a new channel', () => {
     expect(channels[2]).not.toBe(channels[0]);
   });
 
-  test('not what waits where a cookie says who is asked, though a second batch is cut', async () => {
+  test('not the waiting events if a cookie selects the indexer, though a second batch is cut', async () => {
     const indexed = { now: false };
     const { send, posted, asked } = await collector({
       events: (_, nth) => (nth === 2 ? { answer: 'cut' } : taken(0, { 'set-cookie': 'lb=one' })),
@@ -310,7 +310,7 @@ describe('splunk_hec sends again on a new channel', () => {
     );
   });
 
-  test('what waits where another cookie comes with the answer to a second batch', async () => {
+  test('waiting events if another cookie comes with the response to a second batch', async () => {
     const { send, posted } = await collector({
       events: (_, nth) => taken(0, { 'set-cookie': `lb=${nth === 1 ? 'one' : 'two'}` }),
       acks: (ids, nth) => acks({ [ids[0] ?? 0]: nth > 3 }),
@@ -324,7 +324,7 @@ describe('splunk_hec sends again on a new channel', () => {
     expect(await second).toEqual({ outcome: 'delivered' });
   });
 
-  test('not what waits while the indexer only says that it is busy, or cannot be reached', async () => {
+  test('not the waiting events while the indexer is only busy, or cannot be reached', async () => {
     const indexed = { now: false };
     const { send, receiver, posted } = await collector({
       events: (_, nth) => (nth === 1 ? taken(0) : failed(503, 9)),
@@ -358,7 +358,7 @@ describe('splunk_hec sends again on a new channel', () => {
     expect(posted()).toHaveLength(3);
   });
 
-  test('and goes on where a balancer gives another cookie with every answer', async () => {
+  test('and continues if a balancer sends another cookie with every response', async () => {
     let cookie = 0;
     const next = () => ({ 'set-cookie': `lb=${cookie++}` });
     const { send } = await collector({
@@ -374,7 +374,7 @@ describe('splunk_hec sends again on a new channel', () => {
   });
 });
 
-test('splunk_hec takes a cookie that comes with a word for what it sent as no other indexer', async () => {
+test('splunk_hec treats a cookie that comes with an acknowledgement as no other indexer', async () => {
   const { send, asked } = await collector({
     events: (_, nth) => taken(nth - 1, { 'set-cookie': 'lb=one' }),
     acks: (ids, nth) =>
@@ -424,7 +424,7 @@ describe('splunk_hec takes an answer', () => {
     expect(await send()).toMatchObject(meaning);
   });
 
-  test('of a wrong index, one of several, for this destination, with the name of it', async () => {
+  test('of a wrong index, one of several, for this destination, with its name', async () => {
     const { send } = await collector(
       { events: () => failed(400, 7, { 'invalid-event-number': 1 }) },
       { index: { audit: 'gone' } },
@@ -489,7 +489,7 @@ describe('splunk_hec is tried out', () => {
     ['is a login page', { acks: () => html }, {}, 'url'],
     ['knows another token, off', { events: () => failed(403, 4) }, { ack: 'off' }, 'token'],
     ['is a login page, off', { events: () => html }, { ack: 'off' }, 'url'],
-  ])('and says what to do where it %s', async (_what, reported, config, next) => {
+  ])('and names the next step if it %s', async (_what, reported, config, next) => {
     await expect(probe(reported, config)).rejects.toMatchObject({
       code: 'sink_refused',
       next: expect.stringContaining(next),

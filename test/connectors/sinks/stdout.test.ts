@@ -46,7 +46,7 @@ describe('stdout', () => {
     await expect.poll(() => text).toBe(linesOf(count).join(''));
   });
 
-  test('stops when its reader has gone, and the process goes on', async () => {
+  test('stops when its reader has gone, and the process continues', async () => {
     const sink = await startSinkProcess('stdout', {});
     sink.stdout.destroy();
 

@@ -88,7 +88,7 @@ test('a quiet stream has one connection for each time that it speaks, and none b
   expect(receiver.connections).toBe(3);
 });
 
-test('a receiver that never closes is settled by the window from then on, and told of', async () => {
+test('a receiver that never closes is settled by the window from then on, and reported', async () => {
   const receiver = await startTcpReceiver({ behaviour: { kind: 'half_open' } });
   const { sink, batch } = await openOver('tcp', receiver.port, { stall_timeout: '300ms' });
   const before = sink.notice?.();

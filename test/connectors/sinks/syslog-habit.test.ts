@@ -13,7 +13,7 @@ function habit(confirm: 'auto' | 'close' | 'window' = 'auto') {
 }
 
 describe('with confirm: auto', () => {
-  test('a receiver is asked to confirm until it has been silent for long, which is told once', () => {
+  test('a receiver must confirm until it has been silent for long, which is reported once', () => {
     const { habit: receiver, warnings } = habit();
     const before = [receiver.settlesBy, receiver.notice];
     const patient = receiver.answerMsMax;
@@ -52,7 +52,7 @@ describe('with confirm: auto', () => {
     expect([early, receiver.settlesBy]).toEqual(['close', 'window']);
   });
 
-  test('one that was taken to be silent is asked again each hour, and believed', () => {
+  test('one that counted as silent is tried again each hour, and believed', () => {
     const { habit: receiver } = habit();
     const before = receiver.ageMsMax;
     receiver.unanswered();

@@ -95,7 +95,7 @@ test('a message that is longer than rsyslog takes becomes a dead letter that nam
   expect(new Set(rsyslog.records().map(uidOf))).toEqual(new Set(others));
 });
 
-test('probe opens and closes a session, and tells what is not there', async () => {
+test('probe opens and closes a session, and reports a missing receiver', async () => {
   const rsyslog = await startRsyslog({ clientCertificates: true });
   const { caFile, client } = await makeCa();
   const probe = (config: object) =>

@@ -55,7 +55,7 @@ test('keeps to a mebibyte without an answer, however wide the window', async () 
   expect(receiver.unansweredMost).toBeLessThanOrEqual(10);
 });
 
-test('repeats only what had no answer when a session ends', async () => {
+test('repeats only messages without a response when a session ends', async () => {
   const taken: string[] = [];
   const { receiver, opened, arrived } = await withReceiver({
     answer: (message) => (taken.push(message) === 50 ? 'take and cut' : '200 OK'),
@@ -93,7 +93,7 @@ test('a receiver that refuses everything is reported to the engine, and gets not
   expect(arrived()).toEqual([...before, ...after].map(({ uid }) => uid));
 });
 
-test('a receiver that ends session after session makes no dead letters of what is not long', async () => {
+test('a receiver that ends session after session makes no dead letters of short messages', async () => {
   const { receiver, opened } = await withReceiver({});
   const events = someEvents(4);
   await opened.sink.send(opened.batch(someEvents(1, 9)), never);

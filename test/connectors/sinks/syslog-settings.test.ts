@@ -24,7 +24,7 @@ test.each([
   ['tcp://siem.example:514/path', 'a host and a port'],
   ['relps://siem.example', 'such as relps://siem.example:2514'],
   ['toString://siem.example:1', 'not toString://'],
-])('syslogSink refuses the address %s and says what it expects', (address, message) => {
+])('syslogSink refuses the address %s and names the expected form', (address, message) => {
   const parsed = z.object(syslogSink.fields).safeParse({ address });
 
   expect(parsed.success).toBe(false);
@@ -88,7 +88,7 @@ test('syslogSink promises an answer over RELP, settled delivery over TCP and TLS
   expect(assurances).toEqual(['none', 'settled', 'settled', 'answered', 'answered']);
 });
 
-test('syslogSink advises about framing and what confirms over TCP and TLS, and about neither over UDP', () => {
+test('syslogSink advises about framing and confirmation over TCP and TLS, and about neither over UDP', () => {
   const adviceOf = (config: Record<string, unknown>) =>
     syslogSink.advice?.(parseSettings(syslogSink, config)).join(' ');
 

@@ -47,7 +47,7 @@ test.each(['octet_counting', 'newline'] as const)(
   },
 );
 
-test('send tells delivered only when the connection was healthy for the window', async () => {
+test('send reports delivered only when the connection was healthy for the window', async () => {
   const receiver = await startTcpReceiver();
   const { sink, batch } = await openTo(receiver, { resend_window: '1h' });
   let answer: Delivery | null = null;
@@ -87,7 +87,7 @@ test.each([{ confirm: 'window' }, { confirm: 'close' }] as const)(
 );
 
 test.each([{ confirm: 'window' }, { confirm: 'close' }] as const)(
-  'a slow network that resets a fifth of what is under way loses nothing, with confirm: $confirm',
+  'a slow network that resets a fifth of the connections loses nothing, with confirm: $confirm',
   async ({ confirm }) => {
     const receiver = await startTcpReceiver();
     const network = await faultyNetwork(receiver, { resetProbability: 0.2, delayMs: 30 });
@@ -134,7 +134,7 @@ test('a receiver that is away and comes back loses nothing', async () => {
 });
 
 describe('a receiver that stops reading', () => {
-  test('nothing that its kernel has not acknowledged is told delivered, however long it takes', async () => {
+  test('nothing that the receiver’s kernel has not acknowledged is reported delivered, however long it takes', async () => {
     const receiver = await startTcpReceiver({ behaviour: { kind: 'stall' } });
     const { sink, batch } = await openTo(receiver, { resend_window: '20ms' });
     const answers: (Delivery | null)[] = [];
@@ -156,7 +156,7 @@ describe('a receiver that stops reading', () => {
     expect(answers.at(-1)).toMatchObject({ outcome: 'retry' });
   });
 
-  test('nothing is told delivered while nothing moves, even what its kernel has acknowledged', async () => {
+  test('nothing is reported delivered while nothing moves, even bytes that the receiver’s kernel has acknowledged', async () => {
     const receiver = await startTcpReceiver({ behaviour: { kind: 'stall' } });
     const opened = await openTo(receiver, { resend_window: '400ms' });
     const events = someEvents(8000); // more than the kernels take: the first batches are acknowledged, the last wait
@@ -193,7 +193,7 @@ describe('a receiver that stops reading', () => {
     expect([...causes].join()).toContain('nothing has moved for 0.3 s');
   });
 
-  test('with confirm: close nothing is told delivered that its program has not read', async () => {
+  test('with confirm: close nothing is reported delivered that the receiver’s program has not read', async () => {
     const receiver = await startTcpReceiver({ behaviour: { kind: 'stall' } });
     const opened = await openTo(receiver, { confirm: 'close', resend_window: '20ms' });
     const events = someEvents(100); // fits into the receiver's kernel whole
@@ -206,7 +206,7 @@ describe('a receiver that stops reading', () => {
     expect(receiver.frames).toEqual([]);
   });
 
-  test('holds no more than a batch in memory beyond what the kernel takes', async () => {
+  test('keeps no more than a batch in memory beyond the bytes that the kernel accepts', async () => {
     const receiver = await startTcpReceiver({ behaviour: { kind: 'stall' } });
     const { sink, batch } = await openTo(receiver, { resend_window: '1h' });
     const part = batch(someEvents(700)); // about 1 MB, the same for each send
@@ -224,7 +224,7 @@ describe('a receiver that stops reading', () => {
   });
 });
 
-test('send to a port where nothing listens is retry, and says what to check', async () => {
+test('send to a port where nothing listens is retry, and names the setting to check', async () => {
   const { sink, batch } = await openTo({ port: await freePort() });
 
   const answer = await sink.send(batch(someEvents(1)), never);
@@ -250,7 +250,7 @@ test('sends that come while connecting share one connection, in order', async ()
   expect(uidsOf(receiver)).toEqual(events.map(({ uid }) => uid));
 });
 
-test('send rejects when its signal aborts, and what was not written is never sent', async () => {
+test('send rejects when its signal aborts, and unwritten events are never sent', async () => {
   const receiver = await startTcpReceiver();
   const { sink, batch } = await openTo(receiver);
   const abort = new AbortController();
@@ -286,7 +286,7 @@ describe('close', () => {
     expect(receiver.open).toBe(0);
   });
 
-  test('tells retry when the receiver resets instead of reading', async () => {
+  test('returns retry when the receiver resets instead of reading', async () => {
     const receiver = await startTcpReceiver({ behaviour: { kind: 'stall' } });
     const { sink, batch } = await openTo(receiver, { resend_window: '1h' });
 
@@ -327,7 +327,7 @@ describe('close', () => {
     expect(await sending).toEqual({ outcome: 'delivered' });
   });
 
-  test('a receiver that closed of its own accord has not read what came after', async () => {
+  test('a receiver that closed by itself has not read the later bytes', async () => {
     // Reads the first batch, closes in order, and is gone by the time that the second batch and our close come.
     let gone = () => {};
     const port = await listen(
@@ -350,7 +350,7 @@ describe('close', () => {
     expect(answers.map(({ outcome }) => outcome)).toEqual(['retry', 'retry']);
   });
 
-  test('while connecting tells retry and leaves nothing open', async () => {
+  test('while connecting returns retry and leaves nothing open', async () => {
     const receiver = await startTcpReceiver();
     const { sink, batch } = await openTo(receiver);
 
@@ -408,7 +408,7 @@ test('hostile content arrives as one message each, in either framing', async () 
   }
 });
 
-test('with confirm: close a receiver that never closes is told of, and nothing counts as delivered', async () => {
+test('with confirm: close a receiver that never closes is reported, and nothing counts as delivered', async () => {
   const receiver = await startTcpReceiver({ behaviour: { kind: 'half_open' } });
   const config = { confirm: 'close', resend_window: '20ms', stall_timeout: '200ms' };
   const { sink, batch } = await openTo(receiver, config);

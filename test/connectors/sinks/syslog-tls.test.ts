@@ -66,7 +66,7 @@ test('close settles everything at once by the closing handshake of TLS', async (
   expect(await sending).toEqual({ outcome: 'delivered' });
 });
 
-test('a client certificate is shown where the receiver asks for one', async () => {
+test('a client certificate is shown if the receiver requires one', async () => {
   const tls = await makeCa();
   const receiver = await startTlsReceiver({ tls, clientCertificates: true });
   const files = {
@@ -80,7 +80,7 @@ test('a client certificate is shown where the receiver asks for one', async () =
   expect(receiver.frames).toHaveLength(10);
 });
 
-describe('probe tells, and send keeps the events of', () => {
+describe('probe reports, and send keeps the events of', () => {
   test('a receiver whose authority is not trusted', async () => {
     const answer = await refusal({ tls: await makeUntrustedCa() }, trusting(await makeCa()));
 
@@ -135,7 +135,7 @@ describe('probe tells, and send keeps the events of', () => {
     expect(answer.next).toContain('tls.server_name');
   });
 
-  test('us, without a client certificate, which TLS 1.3 tells only after the handshake', async () => {
+  test('us, without a client certificate, which TLS 1.3 reports only after the handshake', async () => {
     const tls = await makeCa();
 
     const answer = await refusal({ tls, clientCertificates: true }, trusting(tls));
@@ -182,7 +182,7 @@ describe('probe tells, and send keeps the events of', () => {
   });
 });
 
-test('probe passes where the receiver takes the connection, and sends nothing', async () => {
+test('probe passes if the receiver accepts the connection, and sends nothing', async () => {
   const tls = await makeCa();
   const receiver = await startTlsReceiver({ tls, clientCertificates: true });
   const files = { cert_file: tls.client.certFile, key_file: tls.client.keyFile };

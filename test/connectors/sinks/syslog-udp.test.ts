@@ -100,7 +100,7 @@ test('sends do not overlap, so that one wave of datagrams bounds them all', asyn
   );
 });
 
-test('close waits for what is being sent, and send rejects once aborted', async () => {
+test('close waits for a send under way, and send rejects once aborted', async () => {
   const { received, port } = await udpReceiver();
   const { sink, batch } = await openSink(syslogSink, { address: `udp://127.0.0.1:${port}` });
 

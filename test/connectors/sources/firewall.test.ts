@@ -120,7 +120,7 @@ describe('A40: a list is followed as it is paged', () => {
         return { data: rows(offset + (offset > 0 ? 3 : 0), 25), offset, total: 40 };
       },
     },
-  ])('A30 A40: one with $name is not complete, and gives what it showed', async ({ answering }) => {
+  ])('A30 A40: one with $name is not complete, and yields its entries', async ({ answering }) => {
     const reading = await read('objects', answering);
 
     if (reading.outcome !== 'ok') throw reading.cause;
@@ -181,7 +181,7 @@ describe('A40: a list is followed as it is paged', () => {
 });
 
 describe('objects', () => {
-  test('are told as they were sent, ids as text', async () => {
+  test('are reported as they were sent, ids as text', async () => {
     const text = '{ "id" : 9007199254740993001, "name":"n", "x": 1.0 }';
 
     const reading = await read('objects', () => `{"data":[${text}]}`);
@@ -191,7 +191,7 @@ describe('objects', () => {
     });
   });
 
-  test('A42 2.3.9: shared ones are told once where the config says so', async () => {
+  test('A42 2.3.9: shared ones are reported once if the config requires it', async () => {
     const answering = () => ({ data: [{ id: 'own' }, { id: 'common', shared: true }] });
     const given = { shared_objects: 'once' };
 
@@ -214,7 +214,7 @@ describe('policies', () => {
     return ({ path }) => (path === `${base}/policies` ? { data: listed } : detail);
   };
 
-  test('are told with the order of their rules, and each rule by itself', async () => {
+  test('are reported with the order of their rules, and each rule by itself', async () => {
     const reading = await read('policies', one(policy));
 
     if (reading.outcome !== 'ok') throw reading.cause;
@@ -263,7 +263,7 @@ describe('policies', () => {
     expect(await read('policies', answering)).toMatchObject({ flaw: null });
   });
 
-  test('A49: an id is one segment of the path, and one that cannot be is never asked for', async () => {
+  test('A49: an id is one segment of the path, and an impossible one is never requested', async () => {
     const asked: string[] = [];
     const listed = [{ id: 'a/b' }, { id: '..' }];
     const answering: Answering = (request) => {

@@ -74,7 +74,7 @@ describe('fetchPage: the question', () => {
     ]);
   });
 
-  test('A32: without the sorting all else is asked for as before', async () => {
+  test('A32: without the sorting all else is requested as before', async () => {
     const { upstream, asked } = answering(ok({ data: [], next_cursor: null }));
     const given = { params: { region: 'eu' }, order_by: 'timestamp', order: 'DESC' };
     const stream = streamOf(upstream, given);
@@ -249,7 +249,7 @@ describe('fetchPage: pages', () => {
       many,
       { link: '<https://u/x>; rel="prev", <https://u/n>; rel="nextcloud"', 'x-next-page': '' },
     ],
-  ])('A28: what shows no more is no sign: %j', async ([body, headers]) => {
+  ])('A28: %j is no sign of more pages', async ([body, headers]) => {
     const answer = await fetched(ok(body, headers));
 
     expect(answer).toMatchObject({ outcome: 'ok', page: { more: null } });
@@ -365,7 +365,7 @@ describe('settings', () => {
     { given: { path: '/x', order_by: 'time' }, companies: [], flaw: 'order' },
     { given: { path: '/x', params: { limit: '5' } }, companies: [], flaw: 'page_limit' },
     { given: { path: '/x' }, companies: [], flaw: null },
-  ])('what is wrong with $given is said: $flaw', ({ given, companies, flaw }) => {
+  ])('a fault in $given is reported: $flaw', ({ given, companies, flaw }) => {
     const said = logsSource.flaw?.(settingsOf(logsSource, given), { api: 'services', companies });
 
     if (flaw === null) expect(said).toBeNull();
@@ -376,7 +376,7 @@ describe('settings', () => {
     expect(() => settingsOf(logsSource, { path })).toThrow();
   });
 
-  test('A32: with order_by the order is asked for and still learned from the records', () => {
+  test('A32: with order_by the order is requested and still learned from the records', () => {
     const settings = settingsOf(logsSource, {
       path: '/x',
       order_by: 'time',

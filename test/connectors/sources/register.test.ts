@@ -41,7 +41,7 @@ test('A01: records and the next cursor are found where the config says', async (
   });
 });
 
-test('A27: a log endpoint is what the config says, and without a path there is none', async () => {
+test('A27: a log endpoint is the one in the config, and without a path there is none', async () => {
   const { asked } = await firstPage(
     { path: '/v9/{company_id}/flows', params: { kind: 'flow' } },
     '{"data":[]}',
@@ -68,7 +68,7 @@ test('A33: a previous cursor leads nowhere', async () => {
   expect(fetched).toMatchObject({ outcome: 'ok', page: { next: null } });
 });
 
-test('A15: a base address is part of what a checkpoint is for', () => {
+test('A15: a base address is part of a checkpoint’s identity', () => {
   const upstreamAt = (baseUrl: string): Upstream => ({
     ...{ name: 'edge', api: 'unified', baseUrl, companies: [] },
     get: () => Promise.reject(new Error('nothing is asked')),

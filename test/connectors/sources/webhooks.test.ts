@@ -39,7 +39,7 @@ test('left out, all is as the document shows it', () => {
 test.each([
   ['one', 'secret: "${env:A}"', ['new a']],
   ['a list', 'secret: ["${env:A}", "${env:B}"]', ['new a', 'b']],
-])('secrets are read anew at each use: %s', (_, more, requested) => {
+])('secrets are read again at each use: %s', (_, more, requested) => {
   const env = { A: 'a', B: 'b' };
   const { secrets } = streamOf(more, env).rules;
 
@@ -118,7 +118,7 @@ test('two sources that share an address have one tls', () => {
   expect(() => parseConfig(text.replace('8088', '8089'), 'c.yaml', files)).not.toThrow();
 });
 
-test('two sources may share an address, and no path of it', () => {
+test('two sources may share an address, but not a path', () => {
   const two = (path: string) =>
     `${hooks('secret: s', 'a')}\n${hooks(`secret: s, path: ${path}`, 'b')}`;
 

@@ -10,7 +10,7 @@ vi.mock('../../../src/parquet/erase.ts', () => import('./tables.ts'));
 
 const count = 1_000;
 
-test('whatever an attacker without a key changes, a whole archive is what upstream has sent', async () => {
+test('whatever an attacker without a key changes, a whole archive has upstream’s original pages', async () => {
   const findings: string[] = [];
   for (let seed = 1; seed <= count; seed += 1) {
     const verdict = await runArchive(seed);

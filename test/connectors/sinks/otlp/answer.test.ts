@@ -17,7 +17,7 @@ const answer = (contentType: string, body: string | Uint8Array) => ({
   body: typeof body === 'string' ? new TextEncoder().encode(body) : body,
 });
 
-test('readExportLogsAnswer reads what OpenTelemetry reads', () => {
+test('readExportLogsAnswer agrees with OpenTelemetry', () => {
   fc.assert(
     fc.property(fc.nat(), fc.string({ maxLength: 40 }), (rejected, message) => {
       const body = encodePartialSuccess(rejected, message);
