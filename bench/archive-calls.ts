@@ -22,7 +22,7 @@ const signer = notes.parseSigningKey(notes.signingKeyText('bench', Buffer.alloc(
 const checkpoints = 400;
 const pagesEach = 4;
 
-/** The store, which counts what is asked of it. */
+/** The store, which counts its calls. */
 function counted(store: ObjectStore, calls: Map<string, number>): ObjectStore {
   const count = <T>(kind: string, made: T): T => {
     calls.set(kind, (calls.get(kind) ?? 0) + 1);

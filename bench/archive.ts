@@ -1,7 +1,8 @@
-// `node bench/archive.ts [--events N] [--rounds N]`: what an archive costs beside the `file` sink on the same pages, what its
-// lake costs beyond normalising, and how fast it is verified. The real program runs as `run --once` in turn with each,
-// so that a machine that is slow for a while is slow for all; of the rounds the medians are told. CPU is user + system of
-// all threads, start-up taken off by runs over one page. What bounds both is measured by itself, without objects or a log.
+// `node bench/archive.ts [--events N] [--rounds N]`: the cost of an archive beside the `file` sink on the same pages,
+// of its lake beyond normalising, and the speed of its verification. The real program runs as `run --once` with each in
+// turn, so that a slow phase of the machine affects all; results are medians of the rounds. CPU is user + system time
+// of all threads, minus the start-up measured by runs over one page. The bound of both is measured separately, without
+// objects or a log.
 
 import { spawn } from 'node:child_process';
 import { hash } from 'node:crypto';

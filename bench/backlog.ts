@@ -1,6 +1,6 @@
-// What a backlog costs: everything upstream has is read and held, one sink takes it and the other is not there; then it comes
-// back and takes its backlog, which by then is on disk only. Memory must be flat throughout, and an event of a long backlog
-// cost no more than one of a short.
+// The cost of a backlog: everything from upstream is read and stored, one sink accepts it and the other is down; then
+// the second returns and gets its backlog, which is on disk only by then. Memory must be flat throughout, and an event
+// of a long backlog must cost no more than one of a short backlog.
 
 import { once } from 'node:events';
 import { configOf } from './jobs.ts';
@@ -21,7 +21,7 @@ export interface BacklogCost {
 /** Measures a backlog of so many pages. */
 export async function backlogCost(pages: number): Promise<BacklogCost> {
   const upstream = await startHelper('./upstream-server.ts', String(pages));
-  // A port on which nobody listens yet.
+  // A port without a listener for now.
   const gone = await startHelper('./counting-sink.ts', 'tcp');
   gone.child.kill();
   await once(gone.child, 'close');

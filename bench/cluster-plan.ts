@@ -1,6 +1,6 @@
-// A queue model of sluice on Kafka: pages arrive from streams, each is worked on by the one process that has its shard, and
-// whatever a page costs is spent on the cores of somebody. What it is told by are the costs that cluster.ts has measured. What
-// must stay true: nothing in it is fitted to what it predicts.
+// A queue model of sluice on Kafka: pages arrive from streams, each is processed by the one process that has its shard,
+// and the cost of a page is spent on some core. Its parameters are the costs measured by cluster.ts. Invariant: nothing
+// in the model is fitted to its predictions.
 
 /** What an event costs, CPU microseconds, by who spends them; and what a shard takes and does. */
 export interface Costs {
@@ -21,7 +21,7 @@ export function throughput(costs: Costs, shards: number, cores: number): number 
 
 /** Seconds from a process's end until its shards are worked on again. */
 export function takeoverS(sessionS: number, beginS: number): { least: number; most: number } {
-  // It is heard of five times a session; the last time is at most a fifth ago when it ends.
+  // A heartbeat is sent five times a session; the last one is at most a fifth of a session old when the process ends.
   return { least: sessionS * 0.8 + beginS, most: sessionS + beginS };
 }
 
@@ -31,7 +31,7 @@ export interface Load {
   readonly eventsPerS: number;
   /** Of an event in Kafka, in its page and as delivered. */
   readonly eventBytes: number;
-  /** How often each stream is asked. */
+  /** How often each stream is polled. */
   readonly everyS: number;
   /** CPU of a poll that finds nothing, and memory of a stream, beside what its events cost. */
   readonly pollUs: number;

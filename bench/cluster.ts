@@ -1,8 +1,9 @@
-// `npx node bench/cluster.ts [--processes 1,2,4] [--streams N] [--pages N] [--shards N]`: several processes on one Kafka, which
-// read the same streams from their start into a topic. A real Apache Kafka of one broker and the upstream run on the same cores,
-// so what they use is counted beside. Then one of the processes is killed, and the time counts until its shards are worked on
-// again. Beside what was measured stands what the model of cluster-plan.ts says, told by a run of one shard and one process;
-// then what it says of a larger load (`--plan-streams`, `--plan-events`). Needs Java.
+// `npx node bench/cluster.ts [--processes 1,2,4] [--streams N] [--pages N] [--shards N]`: several processes on one
+// Kafka read the same streams from their start into a topic. A real Apache Kafka of one broker and the upstream run on
+// the same cores, so their usage is counted beside. Then one of the processes is killed, and the time until its shards
+// are active again is measured. Beside each measurement is the prediction of the model in cluster-plan.ts, with
+// parameters from a run of one shard and one process; then its prediction for a larger load (`--plan-streams`,
+// `--plan-events`). Needs Java.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -205,8 +206,8 @@ const [streams, pages, shards] = [
   Number(values.pages),
   Number(values.shards),
 ];
-// What the model is told by: one shard, with as much work for it as one of several has. It is run before each of the others,
-// since machines are noisy.
+// The run for the model's parameters: one shard, with as much work as one of several has. It is run before each of the
+// others, since machines are noisy.
 const alone = new Cluster(broker, { shards: 1, streams: Math.ceil(streams / shards), pages });
 const cluster = new Cluster(broker, { shards, streams, pages });
 type Measured = Awaited<ReturnType<Cluster['measure']>>;

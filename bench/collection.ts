@@ -1,6 +1,7 @@
-// `npx node bench/collection.ts [--entities 100000] [--full]`: what a collection of many entities costs the real program: CPU
-// an entity of readings without changes, and memory beyond that of a collection with ten, at most and after readings. The
-// server runs here, in a process of its own as the program sees it. `--full`: each entity is told at the first reading.
+// `npx node bench/collection.ts [--entities 100000] [--full]`: the cost of a collection of many entities in the real
+// program: CPU per entity of readings without changes, and memory beyond that of a collection with ten, at the peak and
+// after readings. The server runs here; for the program it is another process. `--full`: each entity is reported at the
+// first reading.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

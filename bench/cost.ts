@@ -1,6 +1,6 @@
-// What an event costs, told the same way by each bench: runs are taken in turn, so that a machine that is slow for a while is
-// slow for all, and of the rounds the median is told, the least and the most beside it. Start-up is taken off twice, by a run
-// over one page and by one over half of the work: the second also leaves out what a program needs to get warm.
+// The cost of an event, computed the same way by each bench: cases run in turn, so that a slow phase of the machine
+// affects all, and the result is the median of the rounds with minimum and maximum. Start-up is subtracted twice: by a
+// run over one page, and by one over half of the work. The second also excludes the warm-up of a program.
 
 import type { Usage } from './program.ts';
 import { pageEvents } from './work.ts';
@@ -8,7 +8,7 @@ import { pageEvents } from './work.ts';
 /** What a run over so many pages has used. */
 export type Run<U extends Pick<Usage, 'cpuUs' | 'rssPeakBytes'>> = (pages: number) => Promise<U>;
 
-/** What one round says. */
+/** The results of one round. */
 export interface Cost<U> {
   /** CPU microseconds an event beyond a run over one page. */
   readonly cpuUs: number;
@@ -18,7 +18,7 @@ export interface Cost<U> {
   readonly whole: U;
 }
 
-/** The middle of what rounds said, and its ends. */
+/** The median of the rounds, and the range. */
 export interface Spread {
   readonly median: number;
   readonly least: number;
@@ -30,7 +30,7 @@ export function median(list: readonly number[]): number {
   return list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN;
 }
 
-/** The middle and the ends of what rounds said. */
+/** The median and the range of the rounds. */
 export function spreadOf(list: readonly number[]): Spread {
   return { median: median(list), least: Math.min(...list), most: Math.max(...list) };
 }
@@ -47,7 +47,10 @@ export async function costOf<U extends Pick<Usage, 'cpuUs' | 'rssPeakBytes'>>(
   return { cpuUs: beyond(one, 1), warmUs: beyond(half, halfPages), whole };
 }
 
-/** Measures each case once a round, beginning with another one each time. The rounds of each case, in the order of `cases`. */
+/**
+ * Measures each case once in each pass, starting with another one each time. Returns the results of each case, in the
+ * order of `cases`.
+ */
 export async function inTurn<C, R>(
   cases: readonly C[],
   rounds: number,

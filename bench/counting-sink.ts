@@ -1,10 +1,9 @@
-// Usage: counting-sink.ts tcp|lines|relp|http|otlp|bulk|hec [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
-// octet-counted frames on a stream. `lines`: lines on a stream. `relp`: RELP, each
-// message of one line answered. `http`: requests, each answered with an empty success. `otlp`: the
-// same, and the bench's events in them, which are not compressed. `bulk`: requests of
-// Elasticsearch's `_bulk`, each event of which is answered as created. `hec`: requests of Splunk's HTTP
-// Event Collector, indexed at once. Prints
-// its port, then the count whenever its input asks with a line.
+// Usage: counting-sink.ts tcp|lines|relp|http|otlp|bulk|hec [PORT]. A receiver in a process of its own that only
+// counts. `tcp`: octet-counted frames on a stream. `lines`: lines on a stream. `relp`: RELP, each message of one line
+// acknowledged. `http`: requests, each answered with an empty success. `otlp`: the same, counting the bench's events in
+// them, which are not compressed. `bulk`: requests of Elasticsearch's `_bulk`, each event answered as created. `hec`:
+// requests of Splunk's HTTP Event Collector, indexed at once. Prints its port, then the count for each line on its
+// input.
 
 import {
   createServer as createHttpServer,
@@ -100,7 +99,7 @@ function answerBulk(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-/** Says of each request that it was taken, and of each that is asked for that it is indexed. */
+/** Acknowledges each request, and reports each polled one as indexed. */
 function answerHec(request: IncomingMessage, response: ServerResponse): void {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));

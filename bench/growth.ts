@@ -11,7 +11,7 @@ import { writeResults } from './results.ts';
 import { streamsCost } from './streams.ts';
 import { pageEvents } from './work.ts';
 
-/** What one round says of one value. */
+/** One value in one pass. */
 interface Said {
   readonly cpu: number;
   readonly rssBytes: number;
@@ -27,7 +27,7 @@ interface Axis {
   readonly measure: (value: number) => Promise<Said>;
 }
 
-/** What the rounds said of an axis, as it is kept for charts. */
+/** The results of an axis, as stored for charts. */
 export interface Growth extends Pick<Axis, 'by' | 'of' | 'unit'> {
   readonly points: readonly {
     readonly at: number;

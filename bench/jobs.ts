@@ -9,7 +9,7 @@ import { pageEvents } from './work.ts';
 
 const signingKey = signingKeyText('bench', Buffer.alloc(32, 1));
 
-/** Where the far sides of a run listen. */
+/** The addresses of a run's receivers. */
 interface FarSides {
   readonly dir: string;
   readonly tcp: number;

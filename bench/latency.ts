@@ -1,6 +1,7 @@
-// `npx node bench/latency.ts [--rate N] [--seconds N]`: how old events are when they arrive. An upstream whose list grows by
-// so many events a second, polled once a second; each event carries when it became visible, and the receiver, CEF over
-// TCP, tells how long after that it got the event. What is beyond the poll interval is sluice's, its durable spool included.
+// `npx node bench/latency.ts [--rate N] [--seconds N]`: the age of events on arrival. An upstream's list grows by a
+// fixed number of events a second and is polled once a second; each event has the time it became visible, and the
+// receiver, CEF over TCP, records the time of arrival. Everything beyond the poll interval is sluice's, including its
+// durable spool.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,8 +1,8 @@
-// `npm run bench [-- --events N] [--rounds N] [--job TEXT] [--json FILE]`: the journey of the real program, measured from
-// outside. A static upstream and counting receivers run in processes of their own; sluice runs as `run --once` on a durable
-// spool. CPU is user + system time of the sluice process, start-up taken off; jobs are taken in turn (cost.ts). Beside each job
-// stands its floor, measured in the same run: the same events cut, parsed, built and written to memory by the same
-// functions, with no network, no spool and no loop between. `JSON.parse` tells how fast this machine is.
+// `npm run bench [-- --events N] [--rounds N] [--job TEXT] [--json FILE]`: the journey of the real program, measured
+// from outside. A static upstream and counting receivers run in processes of their own; sluice runs as `run --once` on
+// a durable spool. CPU is user + system time of the sluice process, minus start-up; jobs run in turn (cost.ts). Beside
+// each job is its floor, measured in the same run: the same events cut, parsed, built and written to memory by the same
+// functions, without network, spool and loop. `JSON.parse` shows the speed of this machine.
 
 import { parseArgs } from 'node:util';
 import { backlogCost } from './backlog.ts';

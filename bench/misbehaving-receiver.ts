@@ -8,10 +8,10 @@ import type { Certificates } from '../test/support/certificates.ts';
 import { FrameSplitter } from '../test/support/syslog-frames.ts';
 
 /**
- * `resets`: a connection lives for 0.8 to 2 s; each fifth then hangs and is reset, with what is unread, the others are closed in order.
- * `restarts`: each 3 s the receiver hangs, resets all connections, and is back half a second later.
- * `hangs`: each 3 s it reads nothing for 6 s, longer than senders wait, while its kernel goes on taking; then it resets all connections.
- * `shutdown`: it reads everything, and more slowly than it is sent; the sender is told to end meanwhile.
+ * `resets`: a connection lives for 0.8 to 2 s; each fifth then hangs and is reset with unread bytes, the others are
+ * closed in order. `restarts`: each 3 s the receiver hangs, resets all connections, and is back half a second later.
+ * `hangs`: each 3 s it reads nothing for 6 s, longer than senders wait, while its kernel accepts bytes; then it resets
+ * all connections. `shutdown`: it reads everything, and more slowly than bytes arrive; the sender is stopped meanwhile.
  */
 export type Schedule = 'resets' | 'restarts' | 'hangs' | 'shutdown';
 

@@ -1,5 +1,5 @@
-// The static upstream (upstream-server.ts) served by nginx, where NGINX_PROGRAM names it or it is on PATH: no code of ours on
-// the far side. Usage: nginx-upstream.ts PAGES. Prints its port; it ends with its input.
+// The static upstream (upstream-server.ts) served by nginx, if NGINX_PROGRAM names it or it is on PATH: the server has
+// no code of ours. Usage: nginx-upstream.ts PAGES. Prints its port; it ends with its input.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ export function upstreamScript(): string {
   return installed ? './nginx-upstream.ts' : './upstream-server.ts';
 }
 
-/** A port that is free just now: nginx cannot tell which one it got. */
+/** A port that is free just now: nginx cannot report a port of its own choice. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

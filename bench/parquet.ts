@@ -1,6 +1,6 @@
-// `node bench/parquet.ts [--events N] [--rows N]`: what Parquet costs beyond normalising, in CPU microseconds an event of
-// each kind of sample record (`../shared`), with objects of `rows` events. Garbage collection is in it, as it is in the
-// program. `JSON.parse` of the same records tells how fast this machine is at the moment.
+// `node bench/parquet.ts [--events N] [--rows N]`: the cost of Parquet beyond normalising, in CPU microseconds per
+// event of each kind of sample record (`../shared`), with objects of `rows` events. Garbage collection is included, as
+// in the program. `JSON.parse` of the same records shows the present speed of this machine.
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -43,7 +43,7 @@ for (const [name, mapping] of Object.entries(sampleMappings)) {
   });
   const each = (from: number, to: number, take: (event: OcsfEvent) => void) => {
     for (let i = from; i < to; i++) {
-      // Each event is another: no upstream tells the same twice.
+      // Each event is different: no upstream repeats one.
       const uid = Math.imul(i, 2654435761).toString(16).padStart(64, 'ab7');
       take(normalise(JSON.parse(lines[i % lines.length] ?? ''), uid, context));
     }

@@ -26,12 +26,12 @@ export interface Peer {
   readonly sends: 'tcp' | 'lines' | 'file';
   /** Rejects with what to do where it cannot be had. */
   readonly find: () => Promise<Program>;
-  /** Whether it can do a job, by the name of its config; left out: all that it has a config for. */
+  /** Whether it can do a job, by the name of its config; undefined: all jobs that it has a config for. */
   readonly can?: (program: Program, job: string) => boolean;
   readonly args: (config: string, dir: string, port: number) => readonly string[];
 }
 
-/** The first version number that a program tells of itself; null where it cannot be started. */
+/** The first version number that a program prints; null: it cannot be started. */
 function versionOf(command: string, option: string, env: object = {}): string | null {
   const said = spawnSync(command, [option], { env: { ...process.env, ...env }, encoding: 'utf8' });
   if (said.error !== undefined) return null;

@@ -1,12 +1,12 @@
-// `npx node bench/peers.ts [--events N] [--rounds N] [--job TEXT] [--peer TEXT] [--sync] [--json FILE]`: the same events through
-// sluice and through other programs (peer-programs.ts), in turn, round by round. CPU is user + system time of the whole
-// process; start-up is taken off both ways (cost.ts); `times sluice` is of the same round.
+// `npx node bench/peers.ts [--events N] [--rounds N] [--job TEXT] [--peer TEXT] [--sync] [--json FILE]`: the same
+// events through sluice and through other programs (peer-programs.ts), in turn. CPU is user + system time of the whole
+// process; start-up is subtracted both ways (cost.ts); `times sluice` compares runs of the same pass.
 //
-// The work is as alike as it can be made. Over TCP, an event is read, queued on disk, parsed as JSON, written in the job's format
-// and sent to a receiver that counts. What differs speaks for the peers: they read lines from a file, not pages over HTTP; they
-// rename some fields, and do not normalise; of their queues only Fluent Bit's is synced, as sluice's spool is. rsyslog can sync
-// each event (`--sync`; slow), syslog-ng cannot. To a file, pages are polled over HTTP from the same upstream and followed by
-// their cursor; of these only sluice syncs anything.
+// The work is as similar as possible. Over TCP, an event is read, queued on disk, parsed as JSON, written in the job's
+// format and sent to a receiver that counts. The differences favour the peers: they read lines from a file, not pages
+// over HTTP; they rename some fields, and do not normalise; of their queues only Fluent Bit's is synced, as sluice's
+// spool is. rsyslog can sync each event (`--sync`; slow), syslog-ng cannot. To a file, pages are polled over HTTP from
+// the same upstream and followed by their cursor; of these only sluice syncs anything.
 
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';

@@ -1,7 +1,8 @@
-// The syslog-client library as a program would use it that logs and goes on: so many messages a second over TCP, RFC 5424, newline
-// framing (all that the library has). With `again` the program sends again whatever the library reports as failed.
-// Usage: plain-syslog-client.ts PORT RATE SECONDS again|once. SIGTERM or the end of the time ends it in order: what is
-// unanswered is waited for, then the client is closed. Prints how many messages it was given and how many failed.
+// The syslog-client library as used by a program that logs and does not wait: a fixed number of messages a second over
+// TCP, RFC 5424, newline framing (the only one that the library has). With `again` the program sends again each message
+// that the library reports as failed. Usage: plain-syslog-client.ts PORT RATE SECONDS again|once. SIGTERM or the end of
+// the time ends it in order: it waits for unanswered messages, then closes the client. Prints the number of messages
+// and of failures.
 
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,7 +21,7 @@ const client = syslog.createClient('127.0.0.1', {
   rfc3164: false,
   appName: 'plain',
 });
-// Each error is told to the message's callback as well.
+// Each error is passed to the message's callback as well.
 client.on('error', () => undefined);
 
 let ended = false;

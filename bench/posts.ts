@@ -1,7 +1,7 @@
-// `npx node bench/posts.ts elasticsearch|splunk_hec`: what a sink that posts costs an event beyond its encoding, in CPU
-// microseconds of this process: what it puts around an event, the request, gzip where it is on, and reading the answers.
-// The far side is another process that says yes to everything. Where a sink has several batches unanswered, so has the bench,
-// since one question is then for all of them.
+// `npx node bench/posts.ts elasticsearch|splunk_hec`: the cost of an event in a sink that posts, beyond its encoding,
+// in CPU microseconds of this process: the envelope of an event, the request, gzip if it is on, and reading the
+// responses. The receiver is another process that accepts everything. If a sink has several batches unacknowledged, so
+// has the bench, since one poll covers them all.
 
 import { elasticsearchSink } from '../connectors/sinks/elasticsearch.ts';
 import { splunkHecSink } from '../connectors/sinks/splunk-hec.ts';

@@ -1,5 +1,5 @@
-// `npx node bench/profile.ts [--events N] [--job TEXT]`: where the time goes. Runs one job of the bench under V8's sampling
-// profiler and prints how the main thread's time is spread over the parts of the program, and which functions take most of it.
+// `npx node bench/profile.ts [--events N] [--job TEXT]`: runs one job of the bench under V8's sampling profiler and
+// prints how the main thread's time is spread over the parts of the program, and which functions use most of the time.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -60,7 +60,7 @@ await inDirectory(async (dir) => {
   process.env.SLUICE_FROM = 'sources';
   process.env.SLUICE_BENCH_NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${dir}`;
   await runJob(job, Math.max(2, Math.round(Number(values.events) / pageEvents)));
-  // The worker that owns the database writes one as well; the main thread has more to tell.
+  // The worker that owns the database writes one as well; the main thread's is more useful.
   const files = readdirSync(dir).map((file) => join(dir, file));
   const largest = files.sort((a, b) => statSync(b).size - statSync(a).size)[0] ?? '';
   const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(largest, 'utf8')) as Profile;

@@ -25,7 +25,7 @@ export interface Usage {
   readonly rssPeakBytes: number;
   readonly writtenBytes: number;
   readonly seconds: number;
-  /** 99th percentile of the event loop's delay; null where the run was too short to tell. */
+  /** 99th percentile of the event loop's delay; null: the run was too short. */
   readonly delayP99Ms: number | null;
 }
 
@@ -111,7 +111,7 @@ export async function runOnce(config: string, dir: string): Promise<Usage> {
 export interface Helper {
   readonly child: ChildProcess;
   readonly port: number;
-  /** Asks for a line. */
+  /** Requests a line. */
   ask(): Promise<string>;
 }
 

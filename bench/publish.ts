@@ -1,6 +1,6 @@
-// `npx node bench/publish.ts [jobs|peers|growth …]`: measures on this machine, one bench after another, and writes what
-// docs/performance.md and the README show of it: `bench/results/`, the charts and the tables. All three without words; takes
-// about an hour, on a machine that should have nothing else to do.
+// `npx node bench/publish.ts [jobs|peers|growth …]`: measures on this machine, one bench after another, and writes the
+// results for docs/performance.md and the README: `bench/results/`, the charts and the tables. All three by default;
+// takes about an hour, on a machine without other work.
 
 import { spawnSync } from 'node:child_process';
 

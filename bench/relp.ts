@@ -1,5 +1,5 @@
-// `npx node bench/relp.ts`: what the syslog sink costs an event over RELP beyond its encoding, in CPU microseconds of this
-// process: the frames, the writes, and reading the answer to each. The far side is another process that answers
+// `npx node bench/relp.ts`: the cost of an event in the syslog sink over RELP beyond its encoding, in CPU microseconds
+// of this process: the frames, the writes, and reading each response. The receiver is another process that acknowledges
 // everything.
 
 import { syslogSink } from '../connectors/sinks/syslog.ts';

@@ -1,7 +1,7 @@
-// `npx node bench/state-in-kafka.ts [--pages N] [--blocks N]`: what the state in Kafka costs beside SQLite, and how long
-// another machine takes to go on. A real Apache Kafka of one broker runs beside it, with SQLite's fsync on the same disk.
-// CPU is of this process with all its threads, the broker's not counted. The state is read back by a process of its own,
-// whose memory is the most that it ever had.
+// `npx node bench/state-in-kafka.ts [--pages N] [--blocks N]`: the cost of the state in Kafka beside SQLite, and the
+// time until another machine resumes. A real Apache Kafka of one broker runs beside it, with SQLite's fsync on the same
+// disk. CPU is of this process with all its threads, without the broker. The state is read back by a process of its
+// own, whose peak memory is reported.
 
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

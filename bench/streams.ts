@@ -1,6 +1,6 @@
-// `npx node bench/streams.ts [--streams N,N] [--window SECONDS]`: what streams cost that have nothing new. Ten sources over a
-// number of companies, each stream asked once a minute, against an upstream whose lists are empty; CPU over a window after every
-// stream has been polled, memory at its end, and how long it took from start to the first poll.
+// `npx node bench/streams.ts [--streams N,N] [--window SECONDS]`: the cost of streams without new records. Ten sources
+// over a number of companies, each stream polled once a minute, against an upstream whose lists are empty; CPU over a
+// window after every stream has been polled, memory at its end, and the time from start to the first poll.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

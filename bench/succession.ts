@@ -41,7 +41,7 @@ async function measure({ count, isPair }: { readonly count: number; readonly isP
   return measured;
 }
 
-/** Both sides of one ledger; a page of the new side is shown when the old one was asked for the next. */
+/** Both sides of one ledger; a page of the new side is shown after the request for the next page of the old one. */
 async function upstream(count: number) {
   const pages = Math.ceil(count / pageRecords);
   let asked = 0;

@@ -37,7 +37,7 @@ async function endOf(child: ChildProcess): Promise<number | null> {
   return child.exitCode;
 }
 
-/** The library, in a program of its own; told to end after half its time where the schedule is about that. */
+/** The library, in a program of its own; stopped after half its time if the schedule requires it. */
 function plain(resending: 'once' | 'again'): Sender {
   return async (receiver, schedule) => {
     const script = new URL('./plain-syslog-client.ts', import.meta.url).pathname;

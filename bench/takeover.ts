@@ -1,7 +1,7 @@
-// `npx node bench/takeover.ts [--shards N] [--processes N] [--rounds N] [--trees DIR,DIR]`: processes of one state in Kafka
-// whose shards have nothing new: the memory and CPU that they cost while they rest, the records that they write, their
-// memberships; then one process is killed (SIGKILL) again and again, and the time counts until others work on its shards,
-// with the CPU that they use until then. `--trees`: checkouts to compare, one after the other in each round. Needs Java.
+// `npx node bench/takeover.ts [--shards N] [--processes N] [--rounds N] [--trees DIR,DIR]`: processes of one state in
+// Kafka whose shards have nothing new: their memory and CPU at rest, the records that they write, their memberships;
+// then one process is killed (SIGKILL) again and again, and the time until others are active on its shards is measured,
+// with their CPU until then. `--trees`: checkouts to compare, one after the other in each pass. Needs Java.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -156,7 +156,7 @@ for (const [name, work, format, routes = []] of [
   for (let round = 0; round <= Number(values.rounds); round += 1) {
     await off.run();
     await on.run();
-    // The first round is V8's.
+    // The first pass is warm-up for V8.
     if (round === 0) for (const way of [off, on]) way.times.length = 0;
   }
   const { written = 0, unknown = 0, refused = 0 } = on.transcoders.transcoded[0] ?? {};

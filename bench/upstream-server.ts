@@ -1,5 +1,6 @@
-// A static upstream in a process of its own: pages are made once and only written out, so that it is not what is measured.
-// Usage: upstream-server.ts PAGES. Prints its port, then how many pages it has served whenever its input asks with a line.
+// A static upstream in a process of its own: pages are created once and then only written, so that it does not affect
+// the measurement. Usage: upstream-server.ts PAGES. Prints its port, then the number of pages served for each line on
+// its input.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,6 @@
-// Fills in what the code knows better than a writer: `npx node docs/generate.ts`. A generated part of a page stands
-// between `<!-- generated: NAME -->` and `<!-- end -->`; all else is written by hand. What must stay true: filling a
-// page that is fresh changes nothing, so that a test can tell a stale one.
+// Fills in the facts that the code has: `npx node docs/generate.ts`. A generated part of a page is between `<!--
+// generated: NAME -->` and `<!-- end -->`; all else is written by hand. Invariant: filling a fresh page changes
+// nothing, so that a test can detect a stale one.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
 const generated =
   /(<!-- generated: ([a-z ]+?)(?: `(\w+)`)? -->\n)(?:(?!<!-- generated)[\s\S])*?(<!-- end -->)/g;
 
-/** The page with its generated parts as they are now. Throws where it asks for a part that does not exist. */
+/** The page with its generated parts as they are now. Throws if it names a part that does not exist. */
 export function filled(page: Page): string {
   return page.text.replace(generated, (_, begin: string, name: string, of = '', end: string) => {
     const part = parts[name];

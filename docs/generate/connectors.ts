@@ -1,5 +1,5 @@
-// What a page of a source, sink or format takes from its declaration: a few facts, its keys, and what an event looks like.
-// The page's place names it: sinks/kafka.md is about the sink `kafka`.
+// The generated part of a page about a source, sink or format, from its declaration: a few facts, its keys, and an
+// example event. The page's path names the connector: sinks/kafka.md is about the sink `kafka`.
 
 import { sinks } from '../../connectors/index.ts';
 import { sources } from '../../connectors/sources/index.ts';

@@ -1,5 +1,5 @@
-// What docs/performance.md takes from the results of the last measurement in `bench/results/`: tables, and the sentences that
-// follow from them, so that no figure is copied by hand. `npx node bench/publish.ts` measures anew.
+// The generated parts of docs/performance.md, from the results of the last measurement in `bench/results/`: tables, and
+// the sentences that follow from them, so that no figure is copied by hand. `npx node bench/publish.ts` measures again.
 
 import { join } from 'node:path';
 import type { Growth } from '../../bench/growth.ts';

@@ -2,10 +2,10 @@
 //
 //   git clone --branch 1.8.0 https://github.com/ocsf/ocsf-schema DIR && npm run ocsf-tables -- DIR
 //
-// It resolves what the schema's files leave to their reader: `extends`, `$include` of profiles, and what the dictionary
-// says of each attribute. What must stay true: nothing is told of OCSF that the schema's own files do not say. Left out
-// are attributes that sluice never fills: deprecated ones, those of profiles that it does not write, those whose text
-// it could not check, and those that it sets itself.
+// It resolves the parts that the schema's files leave to their reader: `extends`, `$include` of profiles, and the
+// dictionary's description of each attribute. Invariant: every statement about OCSF comes from the schema's own files.
+// Not included are attributes that sluice never fills: deprecated ones, those of profiles that it does not write, those
+// whose text it could not check, and those that it sets itself.
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -153,7 +153,7 @@ function merged(one: JsonObject, other: JsonObject): JsonObject {
     const before = both[key];
     both[key] = isObject(before) && isObject(value) ? merged(before, value) : value;
   }
-  // What a class says of its constraints takes the place of what it extends says.
+  // A class's own constraints replace those that it inherits.
   if (other.constraints !== undefined) both.constraints = other.constraints;
   return both;
 }

@@ -1,5 +1,5 @@
-// What the OCSF page takes from the normaliser, by asking it: under which names it looks for a value, and at which
-// attribute of the event a value under such a name comes out.
+// The generated part of the OCSF page, from the normaliser itself: under which names it looks for a value, and at which
+// attribute of the event a value under that name appears.
 
 import { createHash } from 'node:crypto';
 import type { Event, PageContext } from '../../src/contracts/event.ts';
@@ -10,7 +10,7 @@ import { type Accepts, slots } from '../../src/normalise/slots.ts';
 import { auditVocabulary } from '../../src/normalise/vocabulary.ts';
 import { table } from './settings-table.ts';
 
-/** An administrator's change of a policy, as an upstream might tell it. */
+/** An administrator's change of a policy, as an upstream might report it. */
 const record = {
   id: 'evt-0001',
   timestamp: '2026-03-04T05:06:07.089Z',

@@ -46,11 +46,10 @@ interface ToldChange {
 }
 
 /**
- * What stood so long was there for some readings, also where upstream asked for half a minute's
- * wait meanwhile.
+ * An entity that existed this long was in some readings, also if upstream requested a wait of half a minute meanwhile.
  */
 const lastingMs = 45_000;
-/** As much later may one come that an audit event has to tell of first. */
+/** A change whose audit event must come first may be this much later. */
 const lateMs = 75_000;
 /** What the fault script adds to each site. */
 const added = 'schema_version';
@@ -293,7 +292,7 @@ function isVisible(change: SandboxChange, ledger: LedgerCollection): boolean {
   return before === null || after === null || !isWithin(before, after);
 }
 
-/** True where an event tells this change, with what the entity was before and after. */
+/** True if an event reports this change, with the entity before and after. */
 function tells(event: ToldChange, change: SandboxChange, ledger: LedgerCollection): boolean {
   if (event.change !== change.op) return false;
   const [before, after] = ledger.sidesOf(change);

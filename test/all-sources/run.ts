@@ -15,7 +15,7 @@ import { companies, configText, fileIn } from './sources.ts';
 /** How long, and how much. */
 export interface Wishes {
   readonly forMs: number;
-  /** Audit events a second, each of which tells of a change. */
+  /** Audit events a second, each of which reports a change. */
   readonly rate: number;
   readonly seed: number;
   readonly tell: (line: string) => void;
@@ -62,14 +62,14 @@ export async function runAllSources({ forMs, rate, seed, tell: report }: Wishes)
       report(`${written(dir).length} events`);
     }
     sandbox.control.setRate(0);
-    // How lists behave stays: by it the ledger knows which changes no audit event tells of.
+    // The behaviour of lists is fixed: the ledger derives from it which changes have no audit event.
     sandbox.control.setFaults({ lists: script.lists ?? [] });
     report('all is well from here on');
     let accounts = accountsOf({ sandbox, begunAt, events: written(dir) });
     for (const end = Date.now() + settledMs; Date.now() < end && !accounts.every(isWhole); ) {
       await delay(5_000);
       const now = accountsOf({ sandbox, begunAt, events: written(dir) });
-      // The firewall goes on changing by the clock: it counts when it is as it stands for once.
+      // The firewall changes further by the clock: it counts at one fixed moment.
       accounts = now.map((account, n) => {
         const before = accounts[n];
         const isOver = account.source === 'firewall' && before !== undefined && isWhole(before);

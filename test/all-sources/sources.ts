@@ -1,5 +1,5 @@
-// Every source of both APIs in one config, into a file and a Kafka topic, and where in the sandbox
-// what it reads stands. Times are short, so that what changes is told within seconds.
+// Every source of both APIs in one config, into a file and a Kafka topic, with the locations of its records in the
+// sandbox. Times are short, so that a change is reported within seconds.
 
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 

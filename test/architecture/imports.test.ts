@@ -30,8 +30,8 @@ const imports: readonly Import[] = files.flatMap((file) => {
 });
 
 /**
- * For each room, the rooms and files that it may import besides itself: a level may reach down only. The order of this
- * list is the order of the levels.
+ * For each package, the packages and files that it may also import: a level may only import lower ones. The order of
+ * this list is the order of the levels.
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/contracts': [],
@@ -94,7 +94,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/upstream',
     'src/hold',
     'src/pipeline.ts',
-    // A sink's standing is of the streams that are routed there.
+    // A sink's status covers the streams that are routed there.
     'src/send',
     // Streams are shown with their checkpoints.
     'src/fetch',
@@ -165,7 +165,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/boot': ['src/contracts', 'src/commands'],
 };
 
-/** The entry points of each package: the only files of it that other packages import. `pipeline.ts` is a package of one file. */
+/**
+ * The entry points of each package: its only files that other packages import. `pipeline.ts` is a package of one file.
+ */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'src/contracts': ['config.ts', 'index.ts'],
   'src/tools': ['http-client.ts', 'index.ts'],
@@ -210,7 +212,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'src/commands/sandbox.ts': ['src/sandbox/sandbox.ts'],
 };
 
-/** Circles of imports that still stand, types included. */
+/** Import cycles that still exist, types included. */
 const circles: readonly string[] = [];
 
 /** The files that may import a third-party client. */

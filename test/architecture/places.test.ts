@@ -1,5 +1,5 @@
-// docs/contributing/places.md: 30 questions about the code. Invariants: each answer opens at most three files, all exist, and the
-// map in src/README.md leads to each of them. Every file that the map itself names exists as well.
+// docs/contributing/places.md: 30 questions about the code. Invariants: each answer opens at most three files, all
+// exist, and the map in src/README.md leads to each of them. Every file that the map names exists as well.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

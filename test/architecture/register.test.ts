@@ -1,5 +1,5 @@
-// The upstream documents leave much open, and a register beside them numbers each such place as a row, A01 and so on. A row that
-// concerns sluice has a test named after it. What must stay true: a new row is either tested or set aside with a reason.
+// The upstream documents leave much open, and a register beside them numbers each open point as a row, A01 and so on. A
+// row that concerns sluice has a test named after it. Invariant: a new row is either tested or excluded with a reason.
 
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// The real program, killed with SIGKILL at moments that nobody chooses while it archives what the sandbox serves, and
-// started again, as often as one likes. At the end the archive has to verify, and to hold each event that a file sink of
-// the same config has, once. `npm run archive-kills` runs it for long, archive-kills/kills.test.ts for a short while.
+// The real program, killed with SIGKILL at random moments while it archives the sandbox's responses, and restarted, as
+// often as requested. At the end the archive must verify, and have each event of a file sink of the same config, once.
+// `npm run archive-kills` runs it for long, archive-kills/kills.test.ts for a short while.
 
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export interface KillsOptions {
   readonly tell?: (line: string) => void;
 }
 
-/** What came of it. */
+/** The result. */
 export interface KillsResult {
   /** Exit code of `archive verify`, and what it printed. */
   readonly verified: number | null;
@@ -94,7 +94,7 @@ sinks:
     verified: verified.exitCode,
     report: verified.stdout + verified.stderr,
     archived: uids,
-    // What the archive tells other sinks of itself is no page of its own.
+    // The archive's own events for other sinks are not pages in it.
     filed: lines.flatMap((line) => {
       const { uid, event_code: code } = JSON.parse(line).metadata;
       return code === 'archive.checkpoint' ? [] : [uid as string];
@@ -104,7 +104,7 @@ sinks:
   };
 }
 
-/** What is wrong with what came of it; nothing, where it is as it must be. */
+/** The faults of the result; empty: none. */
 export function findingsOf({ verified, report, archived, filed }: KillsResult): readonly string[] {
   const [inArchive, inFile] = [new Set(archived), new Set(filed)];
   const missing = [...inFile].filter((uid) => !inArchive.has(uid));

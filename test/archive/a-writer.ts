@@ -50,7 +50,7 @@ export function heldPages(count: number, first = 0, stream = 'audit'): readonly 
   });
 }
 
-/** What outlives a process besides the archive. */
+/** The data that outlive a process, other than the archive. */
 export interface State {
   mark: Json | null;
 }

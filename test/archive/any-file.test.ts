@@ -1,6 +1,6 @@
-// Each file of an archive may be anything. A verdict is given all the same, with the file's name, and a writer that opens
-// such an archive refuses it or leaves everything else as it is. The suite tries a part of the table, in turn for each kind
-// of file; SLUICE_TEST_LONG=1 tries all of it.
+// Each file of an archive may have any content. There is always a verdict, with the file's name, and a writer that
+// opens the archive refuses it or leaves everything else unchanged. The suite tries a part of the table, in turn for
+// each kind of file; SLUICE_TEST_LONG=1 tries all.
 
 import {
   cpSync,
@@ -97,7 +97,7 @@ function named(pattern: RegExp, of: ReadonlyMap<string, Buffer> = files): string
   return name;
 }
 
-/** Puts a fault in the place of a file, looks, and puts the file back. */
+/** Replaces a file by a fault, runs the check, and restores the file. */
 async function withFault<T>(
   [dir, name]: readonly [string, string],
   fault: Fault,
@@ -132,7 +132,7 @@ async function judged(dir: string) {
 
 const isPlaced = (name: string, { breaks }: VerifyReport) =>
   breaks.some(({ object }) => object === name) ||
-  // Of a bundle that can be read in part the entry has the place.
+  // For a bundle that can be read in part, the entry has the position.
   (name.startsWith('tile/entries/') && breaks.some(({ index }) => index !== null));
 
 const trusted = [aSigner().verifier];

@@ -1,5 +1,5 @@
-// Who may have something removed from an archive: where accept_requests is false, a request needs the signature of the
-// archive's key or of an operator's, for this archive, this kind of request and exactly what it asks for.
+// The right to remove data from an archive: with accept_requests false, a request needs the signature of the archive's
+// key or of an operator's, for this archive, this kind of request and exactly its content.
 
 import { hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ async function removalsIn(store: ObjectStore) {
 const verified = (store: ObjectStore) =>
   verifyArchive(new ArchiveReader(store), { trusted: [aSigner().verifier] });
 
-/** Writes a request of each kind, signed by such a key; null: by nobody. */
+/** Writes a request of each kind, signed by this key; null: unsigned. */
 const requests = {
   async pruned(store: ObjectStore, signer: Signer | null, now = Date.now()) {
     const wish = pruneWish(later, now);

@@ -102,7 +102,7 @@ test('a writer enters the config with its first page, and again only when it is 
   expect(entries.slice(0, 2).map(({ t }) => t)).toEqual(['start', 'config']);
 });
 
-/** An archive on which a newer version has gone on, with an entry of a kind that this one does not know. */
+/** An archive that a newer version has continued, with an entry of a kind that this version does not know. */
 async function newerArchive(entry: object) {
   const location = tempDir();
   const store = openDirectory(location);

@@ -83,7 +83,7 @@ async function verdict(location: string) {
   return await verifyArchive(new ArchiveReader(openDirectory(location)), { trusted });
 }
 
-/** Puts a table in its place that has other columns and the same uids, and has the cut list that. */
+/** Replaces a table by one with other columns and the same uids, and lists that one in the cut. */
 async function forge(cutPath: string, objectPath: string): Promise<void> {
   const other = join(tempDir(), 'archive');
   const writer = await aWriter({ store: openDirectory(other) });

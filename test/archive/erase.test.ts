@@ -1,5 +1,5 @@
-// Erasing one record: it goes from every page that has it, the archive verifies with the erasure told, all other records are
-// proven as before, and whatever ends the process on the way leaves an archive that verifies and goes on.
+// Erasing one record: it is removed from every page that has it, the archive verifies and reports the erasure, all
+// other records are proven as before, and a process killed at any step leaves an archive that verifies and resumes.
 
 import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

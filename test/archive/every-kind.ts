@@ -1,6 +1,6 @@
-// An archive that has every kind of file, and what may stand in the place of one: for tests that put each fault in the
-// place of each file. It is written by the real writer, with a lake, manifests, a hold, an erased record, a time stamp and
-// a cosignature; requests that nobody has carried out yet lie beside them.
+// An archive that has every kind of file, and faulty replacements, for tests that try each fault with each file. The
+// real writer writes it, with a lake, manifests, a hold, an erased record, a time stamp and a cosignature; requests
+// that are not carried out yet are beside them.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ function readAt(pages: readonly HeldPage[], fetchedAt: number): readonly HeldPag
   return pages.map((page) => ({ ...page, context: { ...page.context, fetchedAt } }));
 }
 
-/** The uid of the record that is erased, and of one that is asked to be. */
+/** The uids of the erased record, and of one with a pending request. */
 const uidOf = (page: HeldPage | undefined, i: number) =>
   Buffer.from(page?.uids ?? []).toString('hex', i * 32, (i + 1) * 32);
 
@@ -98,12 +98,12 @@ async function cut(location: string, events: readonly Event[], now: () => number
   await sink.close();
 }
 
-/** What puts something else in the place of a file that was removed: `bytes` are what it had. */
+/** Writes a fault at the path of a file that was removed: `bytes` are its original content. */
 export type Fault = (path: string, bytes: Buffer) => unknown;
 
 const sparseBytes = 4 * 2 ** 30;
 
-/** What may stand in the place of a file. */
+/** The possible faults at the path of a file. */
 export const faults: Readonly<Record<string, Fault>> = {
   nothing: () => undefined,
   'a directory': (path) => mkdirSync(path),

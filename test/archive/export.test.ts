@@ -17,7 +17,7 @@ const minute = (n: number) => `2026-01-31T08:0${n}:00Z`;
 const span = (from: number, to: number) => ['--from', minute(from), '--to', minute(to)];
 const key = ['--key', archive.vkeys[0] ?? ''];
 
-/** The archive, and an export of it. */
+/** The archive, and an export from it. */
 async function exported(from: number, to: number) {
   const [dir, out] = [tempDir(), join(tempDir(), 'export')];
   writeNaive(archive, dir);

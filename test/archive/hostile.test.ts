@@ -1,6 +1,5 @@
-// Archives made to harm whoever verifies them: what stands in the place of their files is no file, or larger than any
-// can be, or leads round in a circle, and what they say has no end. A verdict is given all the same, in bounded time and
-// memory, and it is never that all is well.
+// Archives made to harm a verifier: their files are no files, are larger than possible, form a cycle of links, or have
+// endless content. There is always a verdict, in bounded time and memory, and the verdict is never ok.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';

@@ -421,7 +421,7 @@ describe('a record that is erased', () => {
       const location = join(tempDir(), 'archive');
       cpSync(whole, location, { recursive: true });
       const store = openDirectory(location);
-      // A mark names its place: this is a copy.
+      // A mark names its location: this is a copy.
       const own: State = { mark: null };
       const kill: Kill = { left, when: 'after', isDead: false };
       const ended = await aWriter({ store: mortal(store, kill), state: own })

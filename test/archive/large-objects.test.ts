@@ -1,5 +1,5 @@
-// Small objects of an archive's store in whose place another user has put a gigabyte of nothing: archiving continues, and no
-// more is read than the longest right one has.
+// Small objects of an archive's store that another user has replaced by a gigabyte of zeros: archiving continues, and
+// no more is read than the longest valid object has.
 
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

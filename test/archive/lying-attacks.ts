@@ -1,5 +1,5 @@
-// Archives whose own key has signed a page, a segment or another entry that is not true, one fact at a time: each check of
-// a verifier stands alone here, since all hashes around it are right. And a log in the place of another one.
+// Archives whose own key has signed a false page, segment or other entry, one false fact at a time: each check of a
+// verifier is tested alone here, since all hashes are right. And a log at another log's location.
 
 import { hash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';

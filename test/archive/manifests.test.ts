@@ -25,7 +25,7 @@ const first = '2026-11-22';
 const second = '2026-11-23';
 const noon = (day: string) => Date.parse(`${day}T12:00:00Z`);
 
-/** Pages that answers of such a day were; the last of them ends the list. */
+/** The pages of a day's responses; the last one ends the list. */
 function pagesOf(day: string, from: number, { count = 2, stream = 'audit' } = {}) {
   return heldPages(count, from, stream).map((page, i): HeldPage => {
     const fetchedAt = noon(day) + i * 1_000;

@@ -180,7 +180,7 @@ describe.each([
     const place = join(tempDir(), 'archive');
     cpSync(full.place, place, { recursive: true });
     attack(place);
-    // A mark names its place: this is a copy.
+    // A mark names its location: this is a copy.
     const state: State = { mark: isLost ? null : movedTo(place) };
     const added: string[] = [];
     try {

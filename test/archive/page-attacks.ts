@@ -60,7 +60,7 @@ export async function forgePage(place: string): Promise<readonly Buffer[]> {
   return entries;
 }
 
-/** The same, with a tree and a checkpoint that fit; nobody has signed it. */
+/** The same, with a matching tree and checkpoint; unsigned. */
 async function forgeTree(place: string): Promise<void> {
   const entries = await forgePage(place);
   const leaves = entries.map((one) => leafHash(one));

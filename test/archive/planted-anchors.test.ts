@@ -1,5 +1,5 @@
-// Files that somebody puts beside a checkpoint in place of what an authority or a witness has said of it. The writer enters
-// only what it can prove, and what it has received itself takes the place of what was put there.
+// Planted files in place of the signatures of an authority or a witness beside a checkpoint. The writer enters only
+// signatures that it can prove, and replaces planted files by those that it has received itself.
 
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

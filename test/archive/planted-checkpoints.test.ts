@@ -19,7 +19,7 @@ beforeAll(async () => {
   await writer.close();
 });
 
-/** A copy of it, and the day under checkpoints/ that has its newest one. */
+/** A copy of the archive, and the day under checkpoints/ that has its newest one. */
 function copied() {
   const at = join(tempDir(), 'archive');
   cpSync(place, at, { recursive: true });

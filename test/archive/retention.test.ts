@@ -1,5 +1,6 @@
-// What goes out of an archive again, and what does not: old bodies, those that were asked for, and those that a hold keeps.
-// Whatever goes, the archive verifies, says what went, and finds what went without being said.
+// Bodies that are deleted from an archive, and those that are kept: old bodies, requested ones, and those under a hold.
+// After any deletion the archive verifies, reports the deleted bodies, and finds bodies that are missing without an
+// entry.
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

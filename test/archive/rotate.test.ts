@@ -1,5 +1,5 @@
-// An archive that goes on under another key: whoever trusts either verifies all of it, and whatever ends the rotation, it
-// is finished when it is run again.
+// An archive whose key is rotated: a verifier that trusts either key verifies all of the archive, and a rotation that
+// was killed at any step is finished when it is run again.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

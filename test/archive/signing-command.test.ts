@@ -1,5 +1,5 @@
-// A signing key that sluice never has: a command signs with it, here openssl. What it fails with reaches the operator, moves
-// nothing and shows no secret; and an archive is handed on to such a key, and back from it.
+// A signing key that sluice never has: a command signs with it, here openssl. A failure is reported to the operator,
+// moves nothing and shows no secret; and an archive can be rotated to this key, and back.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ cat > "$text"
 openssl pkeyutl -sign -rawin -inkey "$2" -in "$text" | \${3:-cat}
 `;
 
-/** Such a signer with a key of its own. */
+/** A signer with a key of its own. */
 async function aToken() {
   const dir = tempDir();
   const [sign, key, pem] = [join(dir, 'sign'), join(dir, 'key.pem'), join(dir, 'public.pem')];

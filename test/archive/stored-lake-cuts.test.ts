@@ -27,7 +27,10 @@ import {
   uidsOfPages,
 } from './a-writer.ts';
 
-/** Has a lake whose process knows nothing of it write the events of pages; what it found there, and what it reported. */
+/**
+ * Writes the events of pages with a lake whose process has no memory of the archive; returns the existing objects it
+ * found, and its reports.
+ */
 async function written(
   location: string,
   pages: readonly HeldPage[],

@@ -1,6 +1,5 @@
-// Archives that somebody has laid hands on: whatever is changed, taken away or put in another's
-// place is found, and told with the place where it is. The archives are small and made by the
-// tests' own writer, so that every file of every kind has its turn.
+// Archives after an attack: every changed, removed or swapped object is found and reported with its position. The
+// archives are small and written by the tests' own writer, so that every file of every kind is tested.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// Time stamps of checkpoints: what `openssl ts` makes is read, what sluice keeps `openssl ts` reads, and whatever is not
-// as it should be proves nothing. An authority that fails holds nobody up.
+// Time stamps of checkpoints: sluice reads the output of `openssl ts`, and `openssl ts` reads sluice's; an invalid
+// stamp proves nothing. An authority that fails delays nothing.
 
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -39,7 +39,7 @@ async function anArchive() {
   return { store, writer };
 }
 
-/** The page of entry `index` with another body behind it in its segment, its own blanked, and a request that says so. */
+/** The page of entry `index` with another body appended to its segment, its own blanked, and a request to match. */
 async function forge(store: ObjectStore, change: (body: string) => string) {
   const page = (await loggedIn(store)).find(({ entry }) => entry.t === 'page');
   if (page?.entry.t !== 'page') throw new Error('there is a page');

@@ -1,5 +1,5 @@
 // Run by any-file-memory.test.ts as a process of its own: verifies an archive once for each of its files, with 4 GiB of
-// nothing in the file's place, and writes the highest resident memory of the process so far as a line of JSON for each.
+// zeros in place of the file, and writes the highest resident memory of the process so far as a line of JSON for each.
 
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
-// What a verification says of archives as they should be, and of what is asked of it besides: keys
-// and their rotation, older checkpoints, spans of time, gaps. What was tampered with has a file of
-// its own.
+// The result of a verification for valid archives, and its other questions: keys and their rotation, older checkpoints,
+// spans of time, gaps. Tampered archives have a file of their own.
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -171,7 +170,7 @@ describe('--since', () => {
   });
 });
 
-/** A page that tells of a condition. */
+/** A page with a condition. */
 const reported = (condition: string) => ({
   stream: 'audit',
   records: 1,

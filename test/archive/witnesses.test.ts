@@ -1,5 +1,6 @@
-// Cosignatures of witnesses: a real one (transparency-dev's) sees every checkpoint grow from the one before, and what it
-// signs is judged offline. One that is down, slow or hostile holds nobody up, and nothing of what it says counts.
+// Cosignatures of witnesses: a real one (transparency-dev's) sees every checkpoint grow from the one before, and its
+// signatures are verified offline. A witness that is down, slow or hostile delays nothing, and its responses do not
+// count.
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +26,7 @@ const settingsOf = (location: string, witnesses: readonly RunningWitness[]) => (
   witnesses: witnesses.map(({ url, vkey }) => ({ url, key: vkey })),
 });
 
-/** Tools whose clock jumps by an hour at each look, so that witnesses are asked at every checkpoint. */
+/** Tools whose clock jumps by an hour at each look, so that every checkpoint is sent to witnesses. */
 function hurriedTools() {
   const clock = systemClock();
   let looks = 0;

@@ -1,5 +1,5 @@
-// Writing an archive: what is added is in it once and in order, whatever ends the process at whichever step, and nobody
-// else's archive is touched.
+// Writing an archive: added pages are in it once and in order, whichever step a process is killed at, and another
+// state's archive is not touched.
 
 import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
@@ -49,7 +49,7 @@ describe('an archive', () => {
     expect(read.uids).toEqual(uidsOfPages(pages));
     expect(kinds.get('start')).toHaveLength(4);
     expect(kinds.get('stop')).toHaveLength(4);
-    // Each but the last is told of by an entry.
+    // Each but the last is reported by an entry.
     expect(kinds.get('checkpoint')?.length).toBeGreaterThan(7);
   });
 
@@ -95,7 +95,7 @@ describe('an archive', () => {
   });
 });
 
-/** Runs a process that adds pages from the archive's place on, a few at a time; rejects when killed. */
+/** Runs a process that adds pages from the archive's position on, a few at a time; rejects when killed. */
 async function run(store: ObjectStore, state: State, pages: ReturnType<typeof heldPages>) {
   const writer = await aWriter({ store, state });
   for (;;) {

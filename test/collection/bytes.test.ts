@@ -17,7 +17,7 @@ type Shape = Pick<CollectionStream, 'detail' | 'single'>;
 const request = (path: string) => ({ path, template: path, query: [] });
 const rules = { kind: 'rule', ids: ['id'], isList: (name: string) => name === 'rules' };
 
-/** Each shape with the place of the text that changes. */
+/** Each shape with the path of the text that changes. */
 const shapes: Readonly<Record<string, { shape: Shape; bodies(name: string): Bodies }>> = {
   'a whole list': {
     shape: {},

@@ -1,5 +1,5 @@
-// The changes of a firewall, to the byte: their uids and records are in archives and SIEMs, so an upgrade tells nothing twice.
-// The lines beside this file were written by the code of before collections were read by the engine.
+// The changes of a firewall, to the byte: their uids and records are in archives and SIEMs, so an upgrade repeats
+// nothing. The lines beside this file were written by the code from before the engine read collections.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -63,7 +63,7 @@ const readings: readonly Served[] = [
   },
 ];
 
-/** All that is told of the readings, with an epoch and a clock that stand still. */
+/** All reports of the readings, with a fixed epoch and clock. */
 async function reported(resource: 'objects' | 'policies', baseline: 'summary' | 'full') {
   let served = readings[0];
   const upstream: Upstream = {

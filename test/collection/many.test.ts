@@ -1,5 +1,6 @@
-// Collections of many entities: what was told stands in the database and no more than digests in memory, entities are asked
-// by their ids in rotation, and state of earlier versions goes on. What is told, put together, is always what is there.
+// Collections of many entities: reported content is in the database and only digests in memory, entities are requested
+// by their ids in rotation, and state of earlier versions is resumed. The reports, put together, always equal the
+// content of the collection.
 
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
@@ -34,15 +35,15 @@ function failed(status: number): Answer<Body> {
 interface World {
   /** Elements of the list by id, as JSON. */
   listed: Map<string, string>;
-  /** Answers for single entities; left out: as it is listed, with a member more. */
+  /** Responses for single entities; undefined: as listed, with one more member. */
   detail?: (id: string) => Answer<Body> | null;
-  /** Elements a page; left out: all. */
+  /** Elements a page; undefined: all. */
   page?: number;
   /** The list leads on for ever. */
   isEndless?: boolean;
 }
 
-/** A stream of such a world, and the ids that were asked for since `asked` was emptied last. */
+/** A stream of this world, and the ids requested since `asked` was emptied last. */
 function worldStream(world: World, isDetailed: boolean) {
   const asked: string[] = [];
   const get: Upstream['get'] = async ({ path, query }) => {
@@ -99,7 +100,7 @@ async function reading(
     spool,
     reading: { ...quickly, ...rules },
   });
-  /** The ids that one reading asks for. */
+  /** The ids that one reading requests. */
   const asks = async () => {
     asked.length = 0;
     const polled = await collection.poll();
@@ -227,7 +228,7 @@ describe('by their ids', () => {
       if (hour % 5 === 0) collection.restart();
       inTurn.push((await asks()).ids);
     }
-    // The changed one is asked once more: a value that moves again may be a counter.
+    // The changed one is requested once more: a value that moves again may be a counter.
     expect(inTurn.flat().toSorted()).toEqual([...all, 't00001', 'new'].toSorted());
     expect(Math.max(...inTurn.map(({ length }) => length))).toBeLessThan(200);
     expect(await collection.changes()).toEqual([]);

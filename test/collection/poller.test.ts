@@ -1,5 +1,6 @@
-// A configuration told as its changes: what was really seen is told, what was not seen is not told as gone, and nothing is
-// told twice. Against the sandbox's firewall, and against readings made up where a server would have to misbehave by hand.
+// A configuration reported as its changes: seen content is reported, unseen content is not reported as deleted, and
+// nothing is reported twice. Against the sandbox's firewall, and against scripted readings where a server would have to
+// misbehave.
 
 import { describe, expect, test } from 'vitest';
 import type { Failure } from '../../src/contracts/answer.ts';
@@ -256,7 +257,7 @@ interface World {
   there?: 'there' | 'gone' | 'unknown';
 }
 
-/** A stream of a world's entities, each asked for by its id. */
+/** A stream of a world's entities, each requested by its id. */
 function madeUp(world: World): CollectionStream {
   const upstream: Pick<Upstream, 'get'> = {
     async get({ path }) {

@@ -16,7 +16,7 @@ export interface SetupWishes {
   readonly stateDir?: string;
   /** More lines at the end. */
   readonly more?: readonly string[];
-  /** When its upstream ends; null: nothing is set. Left out: never, so that no test depends on today. */
+  /** When its upstream ends; null: not set. Undefined: never, so that no test depends on today. */
   readonly ends?: string | null;
 }
 

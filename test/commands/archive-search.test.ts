@@ -1,4 +1,4 @@
-// `sluice archive search` over an archive whose lake has a part of it, and over what the lake lacks.
+// `sluice archive search` over an archive whose lake has a part of its events, and over the rest.
 
 import { copyFileSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

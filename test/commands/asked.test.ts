@@ -1,4 +1,5 @@
-// What the program asks an upstream for: the configured endpoints and a token, and nothing that the documents mention besides.
+// The requests of the program to an upstream: the configured endpoints and a token, and nothing else that the documents
+// mention.
 
 import { expect, test } from 'vitest';
 import { runSluice } from '../support/cli.ts';

@@ -25,7 +25,7 @@ function aCopy(): string {
   return dir;
 }
 
-/** Runs it, and tells the addresses of the modules that each of its threads has loaded, but Node's own. */
+/** Runs it, and returns the addresses of the modules that each of its threads has loaded, without Node's own. */
 async function loadedBy(copy: string, ...args: readonly string[]) {
   const file = join(tempDir(), 'loaded.ndjson');
   const witness = `

@@ -1,4 +1,4 @@
-// `check --connect` beside far sides whose clocks differ from this machine's.
+// `check --connect` with servers whose clocks differ from this machine's.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// `check` about ceilings of one's own: one that holds for no request is told, since nothing else would show it.
+// `check` about own ceilings: one that applies to no request is reported, since nothing else would show it.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

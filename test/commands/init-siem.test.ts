@@ -34,7 +34,7 @@ async function initSiem(siem: string, to: string | null, env: Record<string, str
   return { ...(await runHere(words, env)), config, dir };
 }
 
-/** What `--to` asks for, where that is no web address; nobody is there. */
+/** The answer for `--to` if it is no web address; nothing listens there. */
 const nowhere: Readonly<Record<string, string>> = {
   arcsight: 'tcp://127.0.0.1:1',
   qradar: 'tcp://127.0.0.1:1',
@@ -191,7 +191,7 @@ test('overwrites nothing', async () => {
   expect(stderr).toContain('qradar-receiver.txt is there already');
 });
 
-/** By whatever name the config asks for it. */
+/** Whatever name the config has for it. */
 function tokenFor(token: string): Record<string, string> {
   const lines =
     siems.find(({ name }) => name === 'splunk')?.sink.sample.lines('https://splunk.example') ?? [];

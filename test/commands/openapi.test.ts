@@ -1,5 +1,4 @@
-// An upstream's description beside what the config asks: what is told of it, and that nothing it says or is can fail a
-// check.
+// An upstream's description compared with the config's requests: the notes, and that no description can fail a check.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';

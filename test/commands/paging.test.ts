@@ -11,7 +11,7 @@ import { afterThisTest, tempDir } from '../support/temp.ts';
 
 const all = Array.from({ length: 250 }, (_, n) => ({ id: `r${n}` }));
 
-/** What each path answers to the rows that are asked for. */
+/** The response of each path to the requested rows. */
 const endpoints: Readonly<Record<string, (rows: readonly object[], from: number) => object>> = {
   pages: (data) => ({ data, page: 1, total_pages: 3 }),
   flag: (data, from) => ({ data, has_more: from + data.length < 250 }),

@@ -1,4 +1,4 @@
-// What `receipt` says of a sink, at the far end: never more than is there.
+// The claims of `receipt` about a sink, checked at the receiver: never more than the receiver has.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -8,7 +8,7 @@ import { startHttpReceiver } from '../support/http-receiver.ts';
 import { freePort, waitUntil } from '../support/temp.ts';
 import { aSetup, auditPath } from './a-setup.ts';
 
-/** A sink that nobody listens for, tried again soon. */
+/** A sink without a receiver, tried again soon. */
 async function aDeadSink(): Promise<string> {
   const url = `http://127.0.0.1:${await freePort()}`;
   return `  post: { type: http, url: "${url}", format: json, retry: { min: 50ms, max: 200ms } }`;

@@ -29,7 +29,7 @@ test('the config that sandbox prints has every type of source, and reads somethi
   expect([run.exitCode, run.stderr]).toEqual([0, run.stderr]);
   const types = new Set(lines.flatMap((line) => /\btype: (\w+)/.exec(line)?.[1] ?? []));
   expect(sources.map(({ type }) => type).filter((type) => !types.has(type))).toEqual([]);
-  // Nobody listens for webhooks while all is read once.
+  // Nothing listens for webhooks while all is read once.
   const names = lines
     .slice(lines.indexOf('sources:') + 1, lines.indexOf('sinks:'))
     .flatMap((line) => (line.includes('webhooks') ? [] : (/^ {2}(\w+):/.exec(line)?.[1] ?? [])));

@@ -17,7 +17,7 @@ interface Loaded {
   readonly cache: string | undefined;
 }
 
-/** Tells of each module as it is found: the spool's thread ends without a word. */
+/** Records each module when it is found: the spool's thread ends without notice. */
 const witness = (file: string) => `
   import { appendFileSync } from 'node:fs';
   import { getCompileCacheDir, registerHooks } from 'node:module';
@@ -71,7 +71,7 @@ function nameOf(url: string): string {
     .join('/');
 }
 
-/** Loaded where a config asks for them and nowhere else. */
+/** Loaded only if a config needs them. */
 const onlyWhereAsked = [
   'kafkajs',
   '@platformatic/kafka',

@@ -1,4 +1,4 @@
-// The commands that look at the state directory and mend it: status, checkpoint, dead-letters.
+// The commands that inspect and repair the state directory: status, checkpoint, dead-letters.
 
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -220,7 +220,7 @@ describe('checkpoint', () => {
 });
 
 describe('dead-letters', () => {
-  /** A sink whose far side refuses one event for good, until it is told not to. */
+  /** A sink whose receiver rejects one event permanently, until it is set to accept. */
   async function aPickySink() {
     const receiver = await startHttpReceiver();
     const picky = 'evt_000000007"';

@@ -1,5 +1,5 @@
-// `sluice succession plan`: its output is YAML for every parser and a config for `check` as soon as the open paths are filled
-// in; it names what the vendor has to be asked, and prints no secret.
+// `sluice succession plan`: its output is YAML for every parser and a config for `check` as soon as the open paths are
+// filled in; it has the questions for the vendor, and prints no secret.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// A screen of top, from a standing.
+// A screen of top, from a status.
 
 import { describe, expect, test } from 'vitest';
 import { frameLines } from '../../src/commands/shared/top-frame.ts';

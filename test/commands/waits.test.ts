@@ -10,7 +10,7 @@ import { received } from '../run/run-command.ts';
 import { anAppend } from '../support/a-page.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
 
-/** The state of a run that is under way, without a status to be asked. */
+/** The state of a run under way, without a status server. */
 async function aRun() {
   const dir = tempDir();
   const config = join(dir, 'sluice.yaml');

@@ -1,4 +1,5 @@
-// `sluice webhooks register`, against the sandbox: once however often, and what is told where it is not to be.
+// `sluice webhooks register`, against the sandbox: registered once however often it runs, and the error if it cannot
+// register.
 
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

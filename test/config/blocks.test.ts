@@ -1,5 +1,5 @@
-// What a config is told when a block is wrong: the exact place, the path, and what would be right. Sections on their
-// own; what sections say together is in config-together.test.ts.
+// The errors for a wrong block: the exact location, the path, and the allowed values. Sections on their own; the checks
+// across sections are in together.test.ts.
 
 import { expect, test } from 'vitest';
 import { sinks } from '../../connectors/index.ts';

@@ -1,5 +1,5 @@
-// Paths in filters and redactions: a slip of the pen is told with its place and the near name, and no path that an event has is
-// refused, as real records show.
+// Paths in filters and redactions: a typo is reported with its location and a similar name, and no path that an event
+// has is refused, as real records show.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const sources = [
   '    { src_endpoint.ip: a, dst_endpoint.ip: b, http_request.http_method: m, http_response.code: c } } }',
 ].join('\n');
 
-/** What is told of a route from there. */
+/** The reports about a route from there. */
 function reported(from: string, rest: string): readonly string[] {
   return flawLines(
     aConfig({ sources, top: `routes:\n  - { from: [${from}], to: [screen], ${rest} }` }),

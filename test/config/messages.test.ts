@@ -1,4 +1,4 @@
-// Messages about a config that misled: each names the place, what was found, and what to write in its place.
+// Messages about a misleading config: each names the location, the value found, and the value to write instead.
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';

@@ -1,4 +1,4 @@
-// What a plan is made with, where a test wants to see what would be asked of the world without a world to ask.
+// The dependencies of a plan, for tests that check its requests without a server.
 
 import type { PlanDeps } from '../../src/config/plan.ts';
 import type { Clock, Log } from '../../src/contracts/tools.ts';

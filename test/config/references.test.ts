@@ -1,5 +1,5 @@
-// References and secrets: where `${env:…}` and `${file:…}` may stand, what they turn into, that secrets are read anew,
-// and that nothing which came through a reference, and no secret at all, ever gets into a message.
+// References and secrets: where `${env:…}` and `${file:…}` are allowed, the values they become, that secrets are read
+// again at each use, and that no value of a reference, and no secret at all, ever gets into a message.
 
 import { inspect } from 'node:util';
 import fc from 'fast-check';
@@ -260,7 +260,7 @@ log: { level: info }
 `;
 
 test('no setting that a reference fills gets into an error, whichever it is', () => {
-  // Each value of the text above, by its place; keys stay.
+  // Each value of the text above, by its path; keys stay.
   const places = [
     ...everySetting.matchAll(/(?<=[:,[] ?)(?:"[^"\n]*"|[\w./{}-]+(?::\/\/\w+)?)(?=[,\]} \n])/g),
   ];

@@ -1,5 +1,5 @@
-// `succeeds` in a config: what cannot work is reported with its place, a successor goes where its predecessor goes, and on Kafka
-// both are in one shard.
+// `succeeds` in a config: an impossible pair is reported with its location, a successor goes to its predecessor's
+// sinks, and on Kafka both are in one shard.
 
 import { expect, test } from 'vitest';
 import { type Config, ConfigError, parseConfig } from '../../src/config/config.ts';

@@ -58,7 +58,7 @@ test.each(published)('each unset reference of $name is exactly one error', ({ te
   for (const flaw of flaws) expect(flaw).toMatch(/is not set|cannot be read/);
 });
 
-/** Each text with one of its values as a reference in its place. */
+/** Each text with one of its values replaced by a reference. */
 function withOneUnset(text: string): readonly { readonly path: string; readonly text: string }[] {
   const count = { scalars: 0 };
   visit(parseDocument(text), { Scalar: (key) => void (key !== 'key' && count.scalars++) });

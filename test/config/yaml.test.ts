@@ -1,4 +1,4 @@
-// The text of a config: YAML 1.2 with places, and what is told of YAML that cannot be read, or not safely.
+// The text of a config: YAML 1.2 with locations, and the errors for YAML that cannot be read, or not safely.
 
 import { expect, test } from 'vitest';
 import { ConfigError, parseConfig, readConfig } from '../../src/config/config.ts';

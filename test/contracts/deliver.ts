@@ -1,6 +1,5 @@
 // The engine's side of the contract in its shortest form, for the contract suite of sinks: one batch after the other,
-// each until nothing of it is left to settle, by the rules in src/contracts/sink.ts. The real loop is
-// src/send/sender.ts.
+// each until it is settled, by the rules in src/contracts/sink.ts. The real loop is src/send/sender.ts.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Event, Offset, Uid } from '../../src/contracts/event.ts';
@@ -79,7 +78,7 @@ async function committed(sink: Sink): Promise<Offset> {
       return (await sink.committed?.(never))?.position ?? 0;
     } catch (error) {
       if (attempt === 50) throw error;
-      await delay(20); // not back yet: the engine asks again too
+      await delay(20); // not back yet: the engine tries again too
     }
   }
 }

@@ -82,7 +82,7 @@ test('every listed format has a decoder here', () => {
   expect(new Set(decoders.map((decoder) => decoder.type))).toEqual(new Set(listed));
 });
 
-/** Hostile events that are told apart by their uids, as real ones are. */
+/** Hostile events with distinct uids, as real ones have. */
 const hostileBatch: fc.Arbitrary<readonly Event[]> = fc
   .array(hostileEvent, { minLength: 1, maxLength: 6 })
   .map((events) => events.map((event, offset) => renamed(event, anEvent({ offset }).uid)));

@@ -1,4 +1,4 @@
-// How far a place of a sink is believed: as far as this state gave the numbers, and no further.
+// How far a sink's position is believed: as far as this state assigned the numbers, and no further.
 
 import { expect, test } from 'vitest';
 import { reachOf } from '../../src/contracts/numbering.ts';

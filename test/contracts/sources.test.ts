@@ -1,6 +1,6 @@
-// What every source in the list keeps to, so that a new one is covered by being listed: pages that are the same whenever
-// they are asked for, a walk that can be cut anywhere, an answer to an abort, an error for what is none, and cursors that
-// lead nowhere. A source is asked here, not the engine: it remembers nothing between two questions.
+// The contract of every source in the list, so that a new one is covered by being listed: pages that are the same at
+// each request, a walk that can be cut anywhere, a reaction to an abort, an error for an invalid response, and cursors
+// that lead nowhere. The test calls the source, not the engine: it remembers nothing between two calls.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -21,7 +21,7 @@ import { settingsOf, streamsOf, upstreamAt } from '../support/plain-upstream.ts'
 
 const never = new AbortController().signal;
 
-/** What each source needs besides its defaults, to read something of the sandbox. */
+/** The settings that each source needs beside its defaults, to read from the sandbox. */
 const needs: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
   audit_events: [{}],
   logs: [
@@ -56,7 +56,7 @@ const needs: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
       pagination: { style: 'offset' },
     },
   ],
-  // Asks for nothing: what comes in is looked at in test/webhooks.
+  // Requests nothing: its deliveries are tested in test/webhooks.
   webhooks: [],
 };
 
@@ -80,7 +80,7 @@ async function opened({ source, given }: (typeof cases)[number]) {
   return { sandbox, upstream, streams };
 }
 
-/** Those that ask; where one reads a list or an object of each parent, the company's own. */
+/** Streams that send requests; if one reads a list or an object of each parent, the company's own. */
 function readFrom(streams: readonly Stream[], { each }: (typeof cases)[number]['given']) {
   return streams.flatMap((stream, at): (ListStream | CollectionStream | ObjectStream)[] => {
     if (stream.kind === 'push') return [];

@@ -1,5 +1,5 @@
-// The dashboard, the alert rules and the page of metrics against /metrics of a journey that really runs: each names only
-// what is there, and the page names all of it. With promtool, where there is one, the rules' own tests run too.
+// The dashboard, the alert rules and the page of metrics against /metrics of a real journey: each names only existing
+// metrics, and the page names them all. With promtool, if available, the rules' own tests run too.
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Mutants of the verifiers in deploy/verifiers: an archive of verifier-cases.ts shows each, as broken where it is whole or
-// the other way round. The suite tries a few of each verifier; SLUICE_VERIFIER_MUTANTS=all tries all of them (minutes).
+// Mutants of the verifiers in deploy/verifiers: an archive of verifier-cases.ts exposes each, as broken where it is
+// whole or the reverse. The suite tries a few of each verifier; SLUICE_VERIFIER_MUTANTS=all tries all (minutes).
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

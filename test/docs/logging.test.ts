@@ -1,4 +1,5 @@
-// The log's events: declared once, each of them logged, and listed in docs/logging.md for who alerts on them.
+// The log's events: declared once, each logged somewhere, and listed in docs/logging.md for operators who alert on
+// them.
 
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -117,7 +117,7 @@ describe.each([...all, ...readmes])('$path', ({ path, text }) => {
     for (const { text: example } of blocksOf(page).filter(isConfig)) {
       const config = readExample(example, path);
 
-      // An example's secret may be a letter that stands for the reader's own.
+      // An example's secret may be a single character as a placeholder.
       const notices = config.notices.filter(({ message }) => !/is plain text/.test(message));
       expect(notices).toEqual([]);
       expect(() => planFrom(config, planMeans())).not.toThrow();

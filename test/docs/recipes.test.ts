@@ -1,5 +1,5 @@
-// The syslog sinks of the recipes against receivers with the framing that each product expects: as many messages come out
-// as events went in, which nobody at this end would notice otherwise.
+// The syslog sinks of the recipes against receivers with the framing that each product expects: the number of messages
+// equals the number of events, which the sending side could not notice otherwise.
 
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';

@@ -1,4 +1,4 @@
-// The search of the OpenSearch recipe, asked of a real OpenSearch: it finds every change of the audit trail and nothing else.
+// The search of the OpenSearch recipe on a real OpenSearch: it finds every change of the audit trail and nothing else.
 
 import { expect, test } from 'vitest';
 import { elasticsearchSink } from '../../connectors/sinks/elasticsearch.ts';

@@ -1,5 +1,5 @@
-// The watch over a trail on a real spool: what it remembers survives a restart and is bounded, pages wait for it, and what
-// cannot be read back is begun anew without a word about the time before.
+// The watch over a trail on a real spool: its memory survives a restart and is bounded, pages wait for it, and an
+// unreadable checkpoint starts it again without a report about the time before.
 
 import { expect, test } from 'vitest';
 import type { CollectionReading } from '../../src/contracts/definition.ts';

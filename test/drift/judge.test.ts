@@ -176,7 +176,7 @@ test.each<readonly [string, Case]>([
       : `${one.is} ${one.change.uid}`,
   );
   expect(texts).toEqual(reported);
-  // Told once: what is left says nothing more.
+  // Reported once: the rest reports nothing more.
   const left = new Map(items.map((item) => [item.uid, item]));
   for (const item of verdicts.kept) left.set(item.uid, item);
   for (const { uid } of verdicts.dropped) left.delete(uid);

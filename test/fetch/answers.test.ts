@@ -1,5 +1,5 @@
-// Every answer of upstream is held where a sink takes pages: against the sandbox, which counts what it has answered, with
-// all the ways to read there are, at once. Nothing else that is told of the journey shows answers as records.
+// Every response from upstream is stored if a sink accepts pages: against the sandbox, which counts its responses, with
+// all ways of reading at once. No other report of the journey shows responses as records.
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -108,7 +108,7 @@ function answered(pages: readonly HeldPage[], status: number): Readonly<Record<s
   return counts;
 }
 
-/** The same as the sandbox counts it, by paths as they are asked for. */
+/** The same as the sandbox counts it, by requested path. */
 function served(sandbox: Sandbox, status: number): Readonly<Record<string, number>> {
   return Object.fromEntries(
     Object.entries(sandbox.control.requests()).flatMap(([path, { statuses }]) => {

@@ -1,5 +1,5 @@
-// A 403 that asks to wait is a rate limit of some servers. The wait is as asked at first, grows to the usual wait of a
-// denial while it lasts, and the scope counts as lost only then.
+// A 403 with a wait is a rate limit of some servers. The wait is the requested one at first, grows to the usual wait of
+// a denial while it lasts, and the scope counts as lost only then.
 
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';

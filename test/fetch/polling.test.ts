@@ -52,7 +52,7 @@ test('A55: a hundred streams start spread over a second, and thirty-two poll at 
   const polling = new Polling({
     spool,
     tools: { clock, log: silent, http },
-    // Each stream's own place within the time that they start in.
+    // Each stream's own offset within the time in which they start.
     random: () => (drawn++ % streams) / streams,
   });
   afterThisTest(() => polling.stop());

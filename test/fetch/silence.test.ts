@@ -1,5 +1,5 @@
-// A stream that is expected to bring something, by a clock that stands still: its silence is told once, says whether its
-// polls go well, survives a restart, and is over with the next record.
+// A stream that is expected to bring records, with a manual clock: its silence is reported once, with the result of its
+// polls, survives a restart, and is over with the next record.
 
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
@@ -76,7 +76,7 @@ test('a silence is reported once, also over a restart, and is over with the next
   await before.polling.stop();
   await first.close();
 
-  // Nobody asks for two hours, which says nothing about upstream until somebody has asked.
+  // No poll for two hours, which proves nothing about upstream before the next poll.
   clock.jump(2 * hourMs);
   const second = await aSpool(dir);
   const after = polls(second, clock, upstream);

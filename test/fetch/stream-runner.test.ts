@@ -221,7 +221,7 @@ test('StreamRunner polls again at once if its operator requests it in the middle
 
   await clock.advance(10);
 
-  // The second time upstream has asked for the wait.
+  // The second time upstream has requested the wait.
   expect(polledAt).toEqual([0, 0]);
 });
 

@@ -1,4 +1,4 @@
-// Turns: never more at a time than allowed, in the order of asking, and whoever gives up waiting takes no turn away.
+// Turns: never more at a time than allowed, in the order of calls, and a waiter that gives up leaves no turn taken.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,5 +1,6 @@
-// What of a record a reader of CEF gets back: nearly everything, most of it in keys that can be searched, the actor, the
-// target, the addresses, the outcome and the rule in keys of the dictionary; and what gives way where a line is short.
+// The part of a record that a reader of CEF gets back: nearly all, most of it in keys that can be searched, the actor,
+// the target, the addresses, the outcome and the rule in keys of the dictionary; and the keys dropped first if a line
+// is short.
 
 import { describe, expect, test } from 'vitest';
 import type { Event, PageContext } from '../../src/contracts/event.ts';
@@ -10,8 +11,8 @@ import { logRecords } from '../../src/sandbox/log-records.ts';
 import { hasShared, loadSamples, sampleNames, sharedNote } from '../normalise/ocsf.ts';
 import { anEvent } from '../support/an-event.ts';
 import { sampleMappings } from '../support/sample-mappings.ts';
+import { addFound, type Found, foundOf, foundShare } from './carried-share.ts';
 import { decodeCef, parse5424 } from './decoders.ts';
-import { addFound, type Found, foundOf, foundShare } from './far-end.ts';
 import { textEncoder } from './make-format.ts';
 
 const shapes = [{ format: 'cef' }, { format: 'syslog', settings: { message: 'cef' } }] as const;
@@ -41,7 +42,7 @@ function expectCarried(found: Found): void {
 }
 
 describe.skipIf(!hasShared)(`cef of real records${sharedNote}`, () => {
-  // `bench/far-end.ts` looks at all of them.
+  // `bench/carried-share.ts` looks at all of them.
   const some = (name: string) => {
     const samples = loadSamples(name);
     const step = Math.ceil(samples.length / 300);

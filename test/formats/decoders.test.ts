@@ -43,7 +43,7 @@ describe('decodeCef', () => {
       return where === 'header' ? decoded.name : decoded.extension.get('cs1');
     });
 
-    // Headers cannot carry line breaks, so these vectors have a blank in their place.
+    // Headers cannot carry line breaks, so these vectors have a blank instead.
     const expected = vectors.map(({ where, value }) =>
       where === 'header' ? value.replace(/\r\n|[\r\n]/g, ' ') : value,
     );

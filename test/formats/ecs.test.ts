@@ -10,8 +10,8 @@ import { hasShared, loadSamples, sampleNames, sharedNote } from '../normalise/oc
 import { anEvent, type EventWishes } from '../support/an-event.ts';
 import { sampleMappings } from '../support/sample-mappings.ts';
 import { hostileEvent, weirdEvent } from './arbitrary-events.ts';
+import { addFound, type Found, foundOf, foundShare } from './carried-share.ts';
 import { listed, readEcs } from './ecs-reader.ts';
-import { addFound, type Found, foundOf, foundShare } from './far-end.ts';
 import { makeFormat } from './make-format.ts';
 
 const format = makeFormat('ecs');

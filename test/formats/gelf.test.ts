@@ -9,8 +9,8 @@ import { hasShared, loadSamples, sampleNames, sharedNote } from '../normalise/oc
 import { anEvent } from '../support/an-event.ts';
 import { sampleMappings } from '../support/sample-mappings.ts';
 import { hostileEvent, weirdEvent } from './arbitrary-events.ts';
+import { addFound, type Found, foundOf, foundShare } from './carried-share.ts';
 import { readGelf } from './decoders.ts';
-import { addFound, type Found, foundOf, foundShare } from './far-end.ts';
 import { textEncoder } from './make-format.ts';
 
 const write = textEncoder('gelf', { host: 'export-1' });

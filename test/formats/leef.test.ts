@@ -8,8 +8,8 @@ import { hasShared, loadSamples, sampleNames, sharedNote } from '../normalise/oc
 import { anEvent, type EventWishes } from '../support/an-event.ts';
 import { sampleMappings } from '../support/sample-mappings.ts';
 import { hostileEvent, weirdEvent } from './arbitrary-events.ts';
+import { addFound, type Found, foundOf, foundShare } from './carried-share.ts';
 import { decodeLeef, parse5424 } from './decoders.ts';
-import { addFound, type Found, foundOf, foundShare } from './far-end.ts';
 import { textEncoder } from './make-format.ts';
 
 const write = textEncoder('leef');

@@ -1,7 +1,7 @@
-// What scripts, dashboards and editors rely on, kept as files beside this one: the program's help, `status --json`,
-// `/status.json` and the names of `/metrics`, of a journey in which something works, something is halted and something
-// cannot be reached. Compared exactly, once what differs from run to run stands as a name in angle brackets. A change that
-// is meant is written anew by `npx vitest run test/golden -u`, and shows in the commit.
+// The output that scripts, dashboards and editors rely on, kept as files beside this one: the program's help, `status
+// --json`, `/status.json` and the names of `/metrics`, of a journey with working, halted and unreachable parts.
+// Compared exactly, after run-dependent values are replaced by names in angle brackets. An intended change is written
+// by `npx vitest run test/golden -u`, and shows in the commit.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,7 +57,7 @@ async function said(words: readonly string[]): Promise<string> {
   return stdout.trimEnd();
 }
 
-/** The help of a command and of all below it, each under the line that asks for it. */
+/** The help of a command and of its subcommands, each after the command line that prints it. */
 async function helpOf(words: readonly string[]): Promise<string> {
   const help = await said([...words, '--help']);
   const [, list = ''] = help.split('\nCommands:\n');
@@ -67,7 +67,7 @@ async function helpOf(words: readonly string[]): Promise<string> {
   return texts.join('\n');
 }
 
-/** A config with streams that are read, one that upstream does not know, and a sink that nobody listens for. */
+/** A config with streams that are read, one that upstream does not know, and a sink without a receiver. */
 async function aJourney() {
   const [port, nobody] = [await freePort(), await freePort()];
   const setup = await aSetup({
@@ -107,7 +107,7 @@ async function aJourney() {
 async function settled(url: string): Promise<LiveStatus | null> {
   const report = (await (await fetch(`${url}/status.json`)).json()) as LiveStatus; // sluice's own
   const [disk, gone] = report.sinks;
-  // A stream that was never asked waits as well.
+  // A stream that was never polled waits as well.
   const isRead = report.streams.every(({ state, checkpoint_at: at }, place) =>
     place === report.streams.length - 1 ? state === 'halted' : state === 'waiting' && at !== null,
   );

@@ -1,5 +1,5 @@
-// The accounts of a spool whose database gets damaged: what was appended to it and how far its sinks were, and whether
-// after a mending everything is still held as it was appended, or is going to be read again.
+// The accounts of a spool whose database gets damaged: its appended pages and the positions of its sinks, and whether
+// after a repair everything is still stored as appended, or will be read again.
 
 import { createHash } from 'node:crypto';
 import { cpSync, readdirSync } from 'node:fs';
@@ -122,7 +122,7 @@ export function copied(dir: string): string {
   return to;
 }
 
-/** Mends a directory as a start of sluice would; the resets that sinks were told of come with it. */
+/** Repairs a directory as a start of sluice would; returns the resets reported to sinks as well. */
 export function repair(dir: string): { repaired: Repaired | null; told: readonly StreamReset[] } {
   const reported: StreamReset[] = [];
   const report = (reset: StreamReset) => {
@@ -141,7 +141,7 @@ function nameOf({ uids }: NewPage): string {
   return Buffer.from(uids.subarray(0, uidBytes)).toString('hex');
 }
 
-/** What would be lost or changed if sluice went on with this directory; empty where all is well. */
+/** The losses and changes if sluice resumed with this directory; empty: none. */
 export function lossesIn(dir: string, { records, pages, positions }: Accounts): readonly string[] {
   const store = new Store({ dir, sync: 'normal', keepMs: 0 });
   try {

@@ -1,6 +1,6 @@
-// The spool's cap against a sum: whatever is appended and passed, polling has room exactly while less is held than the cap,
-// and once it was reached, while less is held than nine tenths of it; whoever waits is let go on at that moment, and no
-// page is dropped for it. SLUICE_SPOOL_RUNS and SLUICE_SPOOL_SEED ask for more.
+// The spool's cap against a sum: whatever is appended and passed, polling has room exactly while the content is below
+// the cap, and after reaching the cap, while it is below nine tenths; a waiting poller continues at that moment, and no
+// page is dropped for it. SLUICE_SPOOL_RUNS and SLUICE_SPOOL_SEED set more runs.
 
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -35,7 +35,7 @@ function open(dir: string): Promise<Spool> {
   return openSpool({ ...settings, bytesMax, reserveBytesMax: 2 ** 20 });
 }
 
-/** Waits as polling does; says whether it was let go on. */
+/** Waits as polling does; returns whether it could continue. */
 function waitForRoom(spool: Spool): readonly [AbortController, () => boolean] {
   const waiting = new AbortController();
   let letGo = false;

@@ -1,5 +1,5 @@
-// What the spool's thread commits and how often, read from the write-ahead log itself; and what becomes of those who
-// wait when that thread ends.
+// The commits of the spool's thread and their number, read from the write-ahead log itself; and the errors of waiting
+// callers when that thread ends.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// What waits for company on its way to the spool's thread: positions that nobody waits for. They go with the next append,
-// in one message and one commit, or by themselves soon after; and what every sink has passed makes room for what comes next.
+// Positions that wait for other data on their way to the spool's thread, since no caller waits for them. They are sent
+// with the next append, in one message and one commit, or by themselves soon after; and pages that every sink has
+// passed make room for new ones.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Whatever is damaged, wherever: after the next start each event that was not delivered is still held as it was appended, or
-// is read again. SLUICE_SPOOL_RUNS and SLUICE_SPOOL_SEED ask for more of it; a failure names the seed and path to replay it.
+// Whatever is damaged, wherever: after the next start each undelivered event is still stored as appended, or is read
+// again. SLUICE_SPOOL_RUNS and SLUICE_SPOOL_SEED set more runs; a failure names the seed and path to replay it.
 
 import { rmSync } from 'node:fs';
 import fc from 'fast-check';

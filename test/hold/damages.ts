@@ -1,4 +1,4 @@
-// Damage done to files: by hand, at places that a test can name, and by chance.
+// Damage done to files: by hand, at offsets that a test can name, and at random.
 
 import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ export function changeUids(dir: string, offset: number): void {
   overwrite(path, at + 5, Buffer.from([(uids[5] ?? 0) ^ 1]));
 }
 
-/** One damage to one file; places are shares of its length. */
+/** One damage to one file; offsets are fractions of its length. */
 type Damage =
   | { readonly do: 'flip'; readonly at: number; readonly bit: number }
   | { readonly do: 'fill'; readonly at: number; readonly blocks: number; readonly with: number }

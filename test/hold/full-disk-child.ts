@@ -1,5 +1,5 @@
-// A whole pipeline whose state directory is on a disk of its own, for a test that lets that disk run full. The list has
-// a fixed number of pages; the sink takes nothing until it is told to. Started by full-disk.test.ts, never imported.
+// A whole pipeline whose state directory is on a disk of its own, for a test that fills that disk. The list has a fixed
+// number of pages; the sink accepts nothing until it is set to. Started by full-disk.test.ts, never imported.
 
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,8 +14,8 @@ import { answerWith, cursorIn, madeUpList } from '../support/made-up-list.ts';
 import { silent } from '../support/silent-log.ts';
 
 /**
- * What the test asks for: fill the disk up, fill it up and start anew on it, empty it again, let the sink take events, tell
- * how things stand, end.
+ * The test's requests: fill the disk, fill it and restart on it, empty it again, set the sink to accept events, report
+ * the status, end.
  */
 export type FullDiskAsk = 'fill' | 'fill and restart' | 'empty' | 'deliver' | 'state' | 'stop';
 

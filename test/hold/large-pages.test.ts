@@ -89,7 +89,7 @@ test.each([
 
   expect(found).toContain('the page at event 2');
   const store = open(dir);
-  // The last one tells of it.
+  // The last one reports it.
   expect(store.read(0, 10 * MiB).map(({ first }) => first)).toEqual([0, 5, 7]);
   store.close();
 });

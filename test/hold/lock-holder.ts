@@ -4,5 +4,5 @@ import { takeLock } from '../../src/hold/lock.ts';
 
 const lock = takeLock(process.argv[2] ?? '');
 process.stdout.write('held\n');
-// A lock that nobody keeps is let go with the garbage.
+// A lock without a reference is released by the garbage collector.
 setInterval(() => lock, 60_000);

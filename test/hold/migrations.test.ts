@@ -1,5 +1,6 @@
-// How a state database of another version is met: an older one is brought up to date with all that it holds, a newer
-// one is refused and left as it is. Each version that there ever was is pinned by a database of it, as SQL in `schemas/`.
+// How a state database of another version is opened: an older one is brought up to date with all of its content, a
+// newer one is refused and left unchanged. Each earlier version is pinned by a database of that version, as SQL in
+// `schemas/`.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

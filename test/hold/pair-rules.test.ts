@@ -1,5 +1,5 @@
-// The rules of a pair (pair-rules/), for the code as it is, and for copies of it with a flaw each: every flaw must break the rule
-// that is named beside it, so that no rule is there in name only.
+// The rules of a pair (pair-rules/), for the code as it is, and for copies with a flaw each: every flaw must break the
+// rule named beside it, so that no rule is there in name only.
 
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

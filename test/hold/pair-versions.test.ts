@@ -190,7 +190,7 @@ function flawOf(world: World, events: ReadonlyMap<string, number>): string | nul
     : null;
 }
 
-/** All of it is too much for each run of the tests. */
+/** All of them would be too many for each run of the tests. */
 const isWhole = process.env.PAIR_VERSIONS === 'all';
 
 describe.each([2, 3])('up to %i versions on each side', (longest) => {

@@ -1,7 +1,7 @@
-// A power cut as the disk shows it afterwards: the log ends at any byte, with anything behind it, or the log was being
-// moved into the database and only some blocks of that had arrived. What is found is always the state after one of the
-// commits, and after the last one whose bytes were all there; never half a page. SLUICE_SPOOL_RUNS and SLUICE_SPOOL_SEED
-// ask for more.
+// A power cut as the disk shows it afterwards: the log ends at any byte, with any bytes after it, or the log was being
+// moved into the database and only some blocks had arrived. The database is always in the state after one of the
+// commits, and after the last one whose bytes were all there; never half a page. SLUICE_SPOOL_RUNS and
+// SLUICE_SPOOL_SEED set more runs.
 
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

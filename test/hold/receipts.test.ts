@@ -1,4 +1,4 @@
-// That what is remembered for receipts is never later than what its number stands for, however much of it is let go.
+// Moments kept for receipts are never later than the time of their number, however many are dropped.
 import { expect, test } from 'vitest';
 import { Store } from '../../src/hold/store.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';

@@ -1,5 +1,5 @@
-// What the spool remembers in memory against a plain list of all pages: whatever it gives is a run of whole pages from the
-// one asked for, the same object each time, and forgetting keeps to the bound.
+// The spool's memory of recent pages against a plain list of all pages: each result is a run of whole pages from the
+// requested one, the same object each time, and forgetting keeps to the bound.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

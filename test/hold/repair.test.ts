@@ -1,5 +1,6 @@
-// Each way in which a state database can be damaged, and what becomes of it: it is set aside as it was found, another is
-// made of what can be read, and what is neither delivered nor held any more is read again. No damage passes in silence.
+// Each way in which a state database can be damaged, and the result: it is set aside unchanged, another is built from
+// the readable parts, and pages that are neither delivered nor stored any more are read again. No damage goes
+// unreported.
 
 import {
   appendFileSync,
@@ -74,7 +75,7 @@ describe.each(Object.entries(unreadable))('mendDatabase, where the database %s',
   });
 });
 
-/** Damages that leave most of it readable. */
+/** Damages that leave most of the file readable. */
 const partial: Readonly<Record<string, (dir: string, path: string) => void>> = {
   'has one changed byte in a held page': (_, path) =>
     overwrite(path, placeOf(path, '"id":"130"') + 500, Buffer.from('y')),

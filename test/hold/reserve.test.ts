@@ -1,4 +1,4 @@
-// The space that is set aside for a full disk: little at first, and more as more may have to be worked out of it.
+// The space that is reserved for a full disk: little at first, and more as a repair may need more.
 
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Damage that is met while the spool is in use: nobody is given what was not written, nobody passes it over, and everybody who
-// waits is told what to do. The next start mends it.
+// Damage that is found while the spool is in use: no caller gets data that were not written, no caller skips the
+// damage, and every waiting caller gets the next step. The next start repairs it.
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

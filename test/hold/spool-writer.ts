@@ -1,5 +1,5 @@
-// A process that appends one page after the other, its sink two behind, and says each number once it is durable, until it
-// is killed. Nobody waits for the sink's positions: each goes with the append after it.
+// A process that appends one page after the other, its sink two pages behind, and prints each number once it is
+// durable, until it is killed. No caller waits for the sink's positions: each is sent with the next append.
 
 import { openSpool } from '../../src/hold/spool.ts';
 import { anAppend } from '../support/a-page.ts';

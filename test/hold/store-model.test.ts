@@ -1,6 +1,6 @@
-// The database against plain lists: whatever order of appends, reads, acknowledgements, dead letters put back, prunings,
-// failed transactions, reopenings and crashes, it holds what lists would hold, and nothing that was committed is ever
-// undone. A crash is the files as they lie on disk at that moment. SLUICE_SPOOL_RUNS and SLUICE_SPOOL_SEED ask for more.
+// The database against plain lists: in any order of appends, reads, acknowledgements, dead letters put back, prunings,
+// failed transactions, reopenings and crashes, it has the content of the lists, and no commit is ever undone. A crash
+// is the files as they are on disk at that moment. SLUICE_SPOOL_RUNS and SLUICE_SPOOL_SEED set more runs.
 
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
@@ -222,7 +222,7 @@ class Run {
     const read = this.#store.read(from, bytes);
     const after = this.model.pages.filter(({ end }) => end > from);
     expect(read.map(({ first }) => first)).toEqual(after.slice(0, read.length).map((p) => p.first));
-    // One page at least, and no more than it takes to reach the bytes asked for.
+    // One page at least, and no more than needed to reach the requested bytes.
     expect(read.length === 0).toBe(after.length === 0);
     const early = read.slice(0, -1).reduce((sum, { body }) => sum + body.length, 0);
     expect(early === 0 || early < bytes).toBe(true);

@@ -1,5 +1,6 @@
-// The real program compares its archive with what upstream serves now: records that upstream drops, changes or adds behind
-// the live stream's back are told to every sink, shown by the status, and entered into the archive for whoever verifies it.
+// The real program compares its archive with the records that upstream serves now: records that upstream drops, changes
+// or adds unnoticed by the live stream are reported to every sink, shown by the status, and entered into the archive
+// for verifiers.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 // An archive beside a state that is older, lost, or another's, and a state beside an archive that is gone, moved or
-// another's: the real program, killed as it comes. Nothing is lost, the archive proves itself, and what is wrong is told
+// another's: the real program, killed at random. Nothing is lost, the archive proves itself, and a fault is reported
 // before anything is written.
 
 import { spawnSync } from 'node:child_process';
@@ -109,7 +109,7 @@ test('a state that is older, by a copy or a lost log of its database, or lost: i
     expect([exitCode, stderr.includes('state_older')]).toEqual([0, true]);
   }
   expect(afterRestore.size).toBe(firstEvents + 150);
-  // What sluice tells of itself, that the state is older, is held as well.
+  // sluice's own event, that the state is older, is stored as well.
   expect((await archived()).size).toBeGreaterThanOrEqual(firstEvents + 200);
 });
 

@@ -1,5 +1,5 @@
-// What upstream has answered, from the sandbox into an archive by the real program, which is killed again and again
-// meanwhile: the archive is whole, has every record once, and of everything that was asked for it has an answer.
+// Upstream's responses, from the sandbox into an archive by the real program, which is killed again and again
+// meanwhile: the archive is whole, has every record once, and has a response to every request.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ function written(dir: string): readonly Written[] {
   return lines.map((line) => JSON.parse(line) as Written);
 }
 
-/** The paths that were answered with 200, as they are asked for below the base address. */
+/** The paths with a 200 response, below the base address. */
 function answeredPaths(sandbox: Sandbox): readonly string[] {
   return Object.entries(sandbox.control.requests()).flatMap(([path, { statuses }]) => {
     const isAsked = (statuses[200] ?? 0) > 0 && !path.endsWith('/token');
@@ -101,7 +101,7 @@ test('an archive has every answer and every record once, whenever the program is
   const verified = await runHere(['archive', 'verify', join(dir, 'archive'), '--key', vkey]);
   expect(verified).toMatchObject({ exitCode: 0 });
 
-  // The last checkpoint of pages is told to the other sink, as it is kept.
+  // The last checkpoint of pages is sent to the other sink, as stored.
   const { size, note } = own.at(-1)?.unmapped?.details ?? {};
   const last = archive.entries.findLast((entry) => entry.t === 'page' || entry.t === 'checkpoint');
   expect(last).toMatchObject({ t: 'checkpoint', size });

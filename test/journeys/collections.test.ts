@@ -12,7 +12,7 @@ import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 
 const company = '/companies/{company_id}';
 
-/** Each source with the path of what it reads; tickets tell no removal. */
+/** Each source with the path of its list; tickets report no removal. */
 const resources: Readonly<Record<string, string>> = {
   sites: '/v1/sites',
   web_categories: '/v1/web/categories',

@@ -1,5 +1,5 @@
-// Changes that nobody's audit event explains, and audit events of changes that never were, planted in the sandbox: the real
-// program, killed in between, finds each of them once and no other.
+// Changes without an audit event, and audit events without a change, planted in the sandbox: the real program, killed
+// in between, finds each of them once and no other.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -68,7 +68,7 @@ watch: { drift: { changes: [blocks], trail: [audit], within: ${withinMs}ms } }
   }
   const written = () => new Set(events().map(({ entity }) => entity?.uid));
   await waitUntil(() => written().isSupersetOf(new Set(ids)), { what: 'all that was created' });
-  // What an event tells is taken for shown by any change that near.
+  // A change counts as shown by any event near in time.
   await delay(6 * withinMs);
   await readAgain();
   for (const id of ['planted-2', 'planted-5']) plant({ op: 'updated', id, seen: false });

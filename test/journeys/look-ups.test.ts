@@ -1,5 +1,5 @@
-// Numbers that IANA assigns, from the sandbox's logs and look-ups to a file: names stand beside them, what is held and the
-// uids are as without, and a look-up that is missing holds nothing up and is told.
+// Numbers that IANA assigns, from the sandbox's logs and look-ups to a file: names are beside them, stored records and
+// uids are as without, and a missing look-up delays nothing and is reported.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 // The whole main job on the real program: both APIs in, four formats out to real receivers, killed with SIGKILL on the
-// way, and nothing lost. The sandbox's ledger says what could be read; each sink is asked what it has.
-// SLUICE_JOURNEY_EVENTS makes it as long as one likes (100,000 for the full journey).
+// way, and nothing lost. The sandbox's ledger has the readable records; the content of each sink is checked.
+// SLUICE_JOURNEY_EVENTS sets the length (100,000 for the full journey).
 
 import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

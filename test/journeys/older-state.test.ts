@@ -1,5 +1,5 @@
-// The state directory put back from a copy, cut, and lost, beside a file that has more: nothing that was written is cut, each
-// event stands once, and it is told.
+// The state directory restored from a copy, cut, and lost, beside a file that has more: nothing that was written is
+// cut, each event is there once, and the loss is reported.
 
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Timelines and objects that are asked for by the ids of something else, from the sandbox to a file by the real program,
-// which is killed again and again meanwhile: each entry once, every object as it stands in the end.
+// Timelines and objects that are requested by the ids of other records, from the sandbox to a file by the real program,
+// which is killed again and again meanwhile: each entry once, every object in its final state.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -51,7 +51,7 @@ test('a quickstart that runs already is named, and stays', async () => {
   expect(first.running).toBe(true);
 });
 
-/** Of what upstream sent: what the archive tells last at a stop is there for the next start. */
+/** Of upstream's records: the archive's last report at a stop is delivered by the next start. */
 function uidsIn(file: string): readonly string[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);

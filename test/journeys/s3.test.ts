@@ -60,7 +60,7 @@ sinks:
     start: () => startSluice(['run', '-c', config], { env }),
     once: () => runSluice(['run', '-c', config, '--once'], { env }),
     objects: () => server.objects(bucket),
-    /** Those of upstream's records, and none of what sluice tells itself. */
+    /** Upstream's records, without sluice's own events. */
     async uids(): Promise<readonly string[]> {
       const objects = [...(await server.objects(bucket))];
       const events = await Promise.all(objects.map(([object, { body }]) => eventsIn(object, body)));

@@ -1,6 +1,6 @@
 // One sink refuses connections for as long as the spool's cap allows, while more than 200,000 events wait upstream: the
-// other sink goes on, polling pauses at the cap, memory stays bounded, and when the sink is back everything goes on by
-// itself and nothing is lost. Memory is what the kernel says of the real program.
+// other sink continues, polling pauses at the cap, memory stays bounded, and when the sink is back everything resumes
+// by itself and nothing is lost. Memory is the kernel's figure for the real program.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

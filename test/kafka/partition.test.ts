@@ -1,4 +1,4 @@
-// The partitioner beside Kafka's Java client (its own test vectors) and beside kafkajs's port of it.
+// The partitioner against Kafka's Java client (its own test vectors) and against kafkajs's port of the same algorithm.
 
 import fc from 'fast-check';
 import { Partitioners } from 'kafkajs';

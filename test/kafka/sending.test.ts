@@ -8,7 +8,7 @@ import { KafkaRecord } from '../../src/kafka/port.ts';
 import type { PartitionBatch } from '../../src/kafka/record-batch.ts';
 import { type KafkaRequests, PartitionSender } from '../../src/kafka/sending.ts';
 
-/** A produce request that was sent and waits for what the test makes of it. */
+/** A produce request that was sent and waits for the test's response. */
 interface Sent {
   readonly leader: number;
   readonly partitions: readonly number[];

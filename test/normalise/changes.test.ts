@@ -7,7 +7,7 @@ import type { ChangeRecord } from '../../src/contracts/change.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import { compileNormaliser, type Mapping, mappingFlaws } from '../../src/normalise/normalise.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
-import { foundOf, foundShare } from '../formats/far-end.ts';
+import { foundOf, foundShare } from '../formats/carried-share.ts';
 import { settingsOf } from '../support/plain-upstream.ts';
 import { aContext, aUid, hasShared, loadCheck, sharedNote, type Verdict } from './ocsf.ts';
 

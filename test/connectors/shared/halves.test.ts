@@ -1,5 +1,5 @@
-// sendInHalves against receivers that take only so much, refuse some events and fail at random places: every event
-// must come out as exactly one of delivered, refused or to be sent again.
+// sendInHalves against receivers with a size limit, that reject some events and fail at random points: every event must
+// be exactly one of delivered, rejected or to be sent again.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -16,7 +16,7 @@ function batchOf(size: number): Batch {
   return { id: 'b', events, lines: noLines, pages: [], start: 0, end: size };
 }
 
-/** A receiver of at most `takes` events a request; what it has taken, and how often it was asked. */
+/** A receiver that accepts at most `takes` events a request; its accepted events, and the number of requests. */
 function receiver(batch: Batch, takes: number, script: readonly PartAnswer[] = []) {
   const taken: string[] = [];
   const asked: Range[] = [];

@@ -1,5 +1,5 @@
-// `check --connect` of an archive: whatever the first write would fail at is told before it, at a real S3 server, by a real
-// authority of time stamps and a real witness, and nothing is left behind.
+// `check --connect` of an archive: every cause that would fail the first write is reported before, at a real S3 server,
+// a real time stamp authority and a real witness, and nothing is left there.
 
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

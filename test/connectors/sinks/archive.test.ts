@@ -1,5 +1,5 @@
-// The archive sink: what it answers the engine, what it tells of a key or a place that is not right, and the real program
-// with one. What it writes is tested in test/archive.
+// The archive sink: its replies to the engine, its errors for a wrong key or location, and the real program with one.
+// Its files are tested in test/archive.
 
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// Every sink that posts, before everything that may stand there in its receiver's place: nothing of it counts as an answer,
-// no event becomes a dead letter for it, and an operator is told what to look at. What the receivers themselves refuse is in
-// each sink's own tests, as are answers about other items than were sent.
+// Every sink that posts, with every wrong server at its receiver's address: no response counts as an acknowledgement,
+// no event becomes a dead letter, and the operator gets the next step. Rejections by real receivers are in each sink's
+// own tests, as are responses about other items than were sent.
 
 import { describe, expect, test } from 'vitest';
 import { sinks } from '../../../connectors/index.ts';
@@ -44,7 +44,7 @@ const stands: readonly Stand[] = [
       nothing: anyWord,
       '400 in HTML': ofBatch,
     },
-    // Its receiver need not know GET; who it lets in is all that can be asked.
+    // Its receiver need not know GET; only its access check can be probed.
     probePasses: ['a login page', 'a redirect', 'no such path'],
   },
   {

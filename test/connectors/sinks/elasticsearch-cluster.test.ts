@@ -1,5 +1,5 @@
-// The elasticsearch sink and a real OpenSearch that conflicts, refuses, is full, rolls over and is killed: each event
-// stands once in the index of its day, or is named with the reason. SLUICE_CLUSTER_EVENTS makes the long form of it.
+// The elasticsearch sink and a real OpenSearch that conflicts, rejects, is full, rolls over and is killed: each event
+// is once in the index of its day, or is named with the reason. SLUICE_CLUSTER_EVENTS makes a long form.
 
 import { rmSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -68,7 +68,7 @@ const uidsOf = (events: readonly Event[]) => events.map(({ uid }) => uid).toSort
 test(
   'elasticsearch writes each event once, though the node is killed and its queue is full',
   async () => {
-    // One thread and a queue of one: of a request for many days most are told to come again.
+    // One thread and a queue of one: of a request for many days most items are rejected for a retry.
     const node = await startOpenSearch({
       'thread_pool.write.size': '1',
       'thread_pool.write.queue_size': '1',

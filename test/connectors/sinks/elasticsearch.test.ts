@@ -1,5 +1,5 @@
-// The elasticsearch sink: what it sends, and what each kind of answer means. Answers that no cluster gives come from a
-// server that was told to; what a real cluster makes of it is in elasticsearch-cluster.test.ts.
+// The elasticsearch sink: its requests, and the meaning of each kind of response. Responses that no cluster sends come
+// from a scripted server; those of a real cluster are in elasticsearch-cluster.test.ts.
 
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// The engine's part in the tests of sinks that look how far their far side is: it opens the sink anew under an epoch of its
-// own, and sends again what does not stand there. And a look at everything that a file sink has written.
+// The engine's part in tests of sinks that query their receiver's position: it opens the sink again under an epoch of
+// its own, and sends missing events again. And a reader of everything that a file sink has written.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const never = new AbortController().signal;
 /** Name of the active file in the directories of these tests. */
 export const name = 'events.ndjson';
 
-/** Left out: the file sink. */
+/** Undefined: the file sink. */
 type EngineWishes = OpeningWishes & { readonly definition?: SinkDefinition };
 
 /** What a state directory holds, as it would be copied. */
@@ -37,8 +37,9 @@ interface CopiedState {
 }
 
 /**
- * Keeps the state and asks the sink how far it is when it opens it anew. Upstream's records are numbered from 0; those that a
- * state put back from a copy does not know are read again, the last first, so that numbers come to stand for others.
+ * Keeps the state and queries the sink's position when it opens it again. Upstream's records are numbered from 0;
+ * records that a state restored from a copy does not know are read again, the last first, so that numbers get another
+ * meaning.
  */
 export class FakeEngine {
   readonly path: string;
@@ -69,11 +70,11 @@ export class FakeEngine {
     return this.#state.position;
   }
 
-  /** As each start does: numbers belong to an epoch of their own, and the sink is asked how far it is. */
+  /** As each start does: numbers belong to an epoch of their own, and the sink's position is queried. */
   async open(): Promise<OpenedSink> {
     if (this.#opened !== null) return this.#opened;
     const { spoolId, position, held, mark } = this.#state;
-    // Epochs are told apart by the millisecond, within which a test can start twice and no process can.
+    // Epochs are distinguished by the millisecond, within which a test can start twice and no process can.
     const epochs = nextEpoch(this.#state.epochs, held.length, Date.now() + this.#starts++);
     const remember = async (mark: Json) => {
       this.mark = mark;
@@ -121,7 +122,7 @@ export class FakeEngine {
     }
   }
 
-  /** Lets go of the sink as it is; the next `send` opens it anew. Compression is waited for. */
+  /** Abandons the sink as it is; the next `send` opens it again. Waits for compression. */
   async restart(): Promise<void> {
     await this.#opened?.sink.close();
     this.#opened = null;
@@ -131,7 +132,7 @@ export class FakeEngine {
     return this.#state;
   }
 
-  /** Puts a copy back in the place of the state; left out: the state is lost. */
+  /** Restores the state from a copy; undefined: the state is lost. */
   async restore(state?: CopiedState): Promise<void> {
     await this.restart();
     this.#state = state ?? {

@@ -1,5 +1,5 @@
-// The file sink on a real file system: lines, rotation, compression, and what it tells the engine. Crashes and what
-// others do to the file are in file-recovery.test.ts.
+// The file sink on a real file system: lines, rotation, compression, and its reports to the engine. Crashes and changes
+// by other programs are in file-recovery.test.ts.
 
 import { spawnSync } from 'node:child_process';
 import {

@@ -1,5 +1,5 @@
-// The Kafka sink's settings, and that a Kafka client is loaded only by a sink that is about to use it: they take tenths
-// of a second and many megabytes, which nobody else should pay.
+// The Kafka sink's settings, and that a Kafka client is loaded only by a sink that is about to use it: it needs tenths
+// of a second and many megabytes, which no other run should pay.
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// For the tests of the Kafka sink: what the engine does with a sink, in its shortest form, and a hand on the requests
-// that either client sends, so that a test can stop, repeat or lose one at a named place.
+// For the tests of the Kafka sink: the engine's calls of a sink in their shortest form, and control of the requests
+// that either client sends, so that a test can stop, repeat or lose one at a named point.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ export async function aTopic(prefix: string, options?: TopicOptions): Promise<st
   return await newTopic(prefix, options);
 }
 
-/** A signal that nobody aborts. */
+/** A signal that is never aborted. */
 export const goOn: AbortSignal = new AbortController().signal;
 
 /** A batch of these events, with the offset that the sink has reached after it if it is not the last event's. */
@@ -34,7 +34,7 @@ export interface Delivered {
   readonly troubles: readonly Delivery[];
 }
 
-/** Delivers the events as the engine does: the far side's position first, halves of what is refused, retries. */
+/** Delivers the events as the engine does: the receiver's position first, halves of rejected batches, retries. */
 export async function deliver(opened: OpenedSink, events: readonly Event[]): Promise<Delivered> {
   const dead: string[] = [];
   const troubles: Delivery[] = [];
@@ -66,7 +66,7 @@ export async function deliver(opened: OpenedSink, events: readonly Event[]): Pro
   return { dead, troubles };
 }
 
-/** What the far side says of its position; asked again while Kafka is away or its coordinator is still loading. */
+/** The position at the receiver; queried again while Kafka is away or its coordinator is still loading. */
 export async function committedOf(opened: OpenedSink): Promise<Offset | null> {
   for (;;) {
     try {
@@ -84,7 +84,7 @@ export interface FeedTask {
   readonly brokers: readonly string[];
   readonly topic: string;
   readonly spoolId: string;
-  /** Our own position, written after each answer: what it does not know after a kill has to be heard from Kafka. */
+  /** Our own position, written after each response: the rest after a kill must come from Kafka. */
   readonly positionFile: string;
   readonly events: number;
   readonly batch: number;
@@ -114,7 +114,7 @@ export const drivers: readonly Driver[] = ['kafkajs', 'platformatic'];
 /** A request that a client sends to a broker. */
 export type KafkaRequest = 'produce' | 'txnOffsetCommit' | 'endTxn' | 'initProducerId';
 
-/** Takes the place of a request; `send` sends it and gives the answer as the client reads it. */
+/** Replaces a request; `send` sends it and returns the response as the client reads it. */
 export type Instead = (send: () => Promise<unknown>) => Promise<unknown>;
 
 /** Calls `take` for each such request from now on, of all clients of that driver here, until the test ends. */
@@ -176,7 +176,7 @@ function insteadOfPlatformatic(request: KafkaRequest, take: Instead): () => void
   };
 }
 
-/** What a client is told when a connection closes before the answer; `again`: whether it is to ask by itself once more. */
+/** The client's error when a connection closes before the response; `again`: whether the client itself retries once. */
 export function connectionClosed(driver: Driver = 'kafkajs', { again = true } = {}): Error {
   if (driver === 'platformatic') {
     return new (load('@platformatic/kafka').NetworkError)('Connection closed', { canRetry: again });

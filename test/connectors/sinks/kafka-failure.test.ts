@@ -27,7 +27,8 @@ function answer(type: string): Error {
   return named('KafkaJSProtocolError', `text of ${type}`, { type });
 }
 
-// kafkajs's own types hide what its constructors take, so its errors are made by what they are told apart by.
+// kafkajs's own types hide the arguments of its constructors, so its errors are built from their distinguishing
+// members.
 function named(name: string, message: string, parts: object = {}): Error {
   return Object.assign(new Error(message), { name, ...parts });
 }

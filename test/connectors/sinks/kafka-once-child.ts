@@ -1,5 +1,5 @@
-// A process that feeds a Kafka sink with exactly_once, and ends itself by SIGKILL at a named place. Started by
-// kafka-once.test.ts, which goes on with the same task and reads what a consumer of committed records sees.
+// A process that feeds a Kafka sink with exactly_once, and ends itself by SIGKILL at a named point. Started by
+// kafka-once.test.ts, which resumes the same task and reads as a consumer of committed records.
 
 import { type FeedTask, feed, instead, type KafkaRequest } from './kafka-engine.ts';
 

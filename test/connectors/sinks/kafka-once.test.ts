@@ -346,7 +346,7 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
       return await openOnce(topic, { spoolId, tools: { ...testTools(), confirm } });
     };
     const events = someEvents(60);
-    // Asked before and after a producer takes the id: at its first use, and when it was put out since.
+    // Queried before and after a producer uses the id: at its first use, and when it has been fenced since.
     const early = await open([true, true, false]);
     const late = await open([true, true, true, false]);
     await deliver(early, events.slice(0, 10));

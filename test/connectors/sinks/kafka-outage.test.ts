@@ -215,7 +215,7 @@ describe('kafkaSink and a topic or a right that is missing', () => {
 
       const answer = await opened.sink.send(batchOf(opened, someEvents(1)), goOn);
       await allow(brokers, topic, exactly_once ? `sluice-${topic.slice(0, 12)}-` : null);
-      // The broker takes its time to heed new rights; the engine asks a sink that refuses again, and so does this.
+      // The broker applies new rights after some time; the engine tries a failing sink again, and so does this.
       await waitUntil(
         async () => {
           const again = await opened.sink.send(batchOf(opened, someEvents(3)), goOn);

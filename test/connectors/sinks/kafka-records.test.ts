@@ -1,4 +1,4 @@
-// Records made from a batch, and cut into requests that a broker takes.
+// Records built from a batch, and cut into requests that a broker accepts.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

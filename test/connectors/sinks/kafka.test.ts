@@ -182,7 +182,8 @@ describe.each(drivers)('kafkaSink over %s', (driver) => {
     expect(new Set(records.map(({ partition }) => partition)).size).toBe(3);
   });
 
-  // kafkajs alone deals records without key out anew, under sequence numbers that the broker has seen: lost and twice.
+  // kafkajs alone distributes records without key again, under sequence numbers that the broker has seen: lost and
+  // duplicated.
   test.each(['none', 'uid'])(
     'an answer lost on the way loses and repeats nothing (key: %s)',
     async (key) => {

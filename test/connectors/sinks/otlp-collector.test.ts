@@ -29,7 +29,7 @@ test('over gRPC and HTTP it accepts every event once, and rejected ones are repo
 
     expect([attempts, refused]).toEqual([4, []]);
     await expect.poll(() => collector.uids.slice(before)).toEqual(events.map(({ uid }) => uid));
-    // Told as a failure of its own, so nobody can know whether the event or the pipeline is the cause.
+    // Reported as the collector's own failure, so the cause may be the event or the pipeline.
     expect(await send('answer: permanent')).toMatchObject({
       outcome: 'retry',
       cause: { message: expect.stringContaining('Permanent error: not this one') },

@@ -1,5 +1,5 @@
-// The otlp sink over gRPC: what each status means, waits that the receiver asks for, large messages, TLS, and far sides that
-// are no gRPC at all.
+// The otlp sink over gRPC: the meaning of each status, waits that the receiver requests, large messages, TLS, and
+// servers that are no gRPC at all.
 
 import { copyFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';

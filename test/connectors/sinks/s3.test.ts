@@ -149,7 +149,7 @@ describe(`s3 sink at ${name}`, () => {
     let isAway = false;
     front.answer(async (request) => {
       const answer = await askedOf(server.endpoint, request);
-      return isAway ? { answer: 'reset' } : answer; // it arrives, and nobody hears of it
+      return isAway ? { answer: 'reset' } : answer; // it arrives, and the response is lost
     });
     const { sink, batch } = await openSink(s3Sink, { ...settings, endpoint: front.url });
     await sink.committed?.(never);

@@ -1,5 +1,5 @@
-// The sentinel sink against the scripted Azure Monitor: nothing arrives cut or without a column, whatever is answered
-// nothing is lost, and the token is asked for no oftener than it must.
+// The sentinel sink against the scripted Azure Monitor: nothing arrives cut or without a column, no response leads to
+// loss, and the token is requested only as often as needed.
 
 import { expect, test } from 'vitest';
 import { columnBytesMax, columns } from '../../../connectors/sinks/sentinel/rows.ts';

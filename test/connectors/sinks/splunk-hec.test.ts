@@ -1,5 +1,5 @@
-// The splunk_hec sink: what it sends, and what each kind of answer means. Answers come from a server that was told to;
-// indexers behind a balancer, in every mood, are in the contract suite.
+// The splunk_hec sink: its requests, and the meaning of each kind of response. Responses come from a scripted server;
+// indexers behind a balancer, in every mode, are in the contract suite.
 
 import { describe, expect, test } from 'vitest';
 import { splunkHecSink } from '../../../connectors/sinks/splunk-hec.ts';
@@ -45,7 +45,7 @@ interface CollectorResponses {
   readonly acks?: (ids: readonly number[], nth: number) => HttpAnswer;
 }
 
-/** A collector that answers as told; left out: it takes everything, and all is written at once. */
+/** A collector with scripted responses; by default it accepts everything, and indexes at once. */
 async function collector(
   reported: CollectorResponses = {},
   config: object = {},

@@ -1,5 +1,6 @@
-// What the sink believes without being told anything: a receiver that hangs for many windows and is then reset has read
-// nothing of what its kernel took, and loses nothing; one that never closes is settled by the window, and told of.
+// The sink's conclusions without any response: a receiver that hangs for many windows and is then reset has read
+// nothing of the bytes in its kernel, and nothing is lost; one that never closes is settled by the window, and
+// reported.
 
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';

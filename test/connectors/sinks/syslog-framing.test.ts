@@ -92,7 +92,7 @@ interface Vector {
   readonly messages: readonly string[] | null;
 }
 
-/** Lines as the engine encodes them, with `gap` foreign bytes between two where asked for. */
+/** Lines as the engine encodes them, with `gap` foreign bytes between two if requested. */
 function linesFrom(messages: readonly Uint8Array[], gap = 0): EncodedLines {
   const total = messages.reduce((sum, message) => sum + message.length + 1 + gap, 0);
   const bytes = new Uint8Array(total).fill(0x78);

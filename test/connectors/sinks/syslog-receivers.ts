@@ -1,5 +1,5 @@
-// What the syslog sink's tests need besides test/support/tcp-receiver.ts: a TLS receiver that is well behaved but strict
-// about certificates (connections whose handshake fails are let go of at once, so that it can always be closed), and a
+// The syslog sink's test servers beside test/support/tcp-receiver.ts: a TLS receiver that behaves well but is strict
+// about certificates (connections whose handshake fails are closed at once, so that it can always be closed), and a
 // network that resets connections.
 
 import { once } from 'node:events';

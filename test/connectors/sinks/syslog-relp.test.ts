@@ -1,5 +1,5 @@
-// What the syslog sink makes of RELP receivers that do what rsyslogd does not: answers in any order, refusals, ends of
-// sessions at the worst moment, and far sides that speak something else. The real one is in syslog-relp-rsyslog.test.ts.
+// The syslog sink with RELP receivers that behave unlike rsyslogd: responses in any order, rejections, sessions that
+// end at the worst moment, and servers of another protocol. The real one is in syslog-relp-rsyslog.test.ts.
 
 import { createServer } from 'node:http';
 import { expect, test } from 'vitest';

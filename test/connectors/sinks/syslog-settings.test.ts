@@ -1,4 +1,4 @@
-// What a config may say of a syslog sink, and what it is told when it is wrong. Parsing and judging only; no socket.
+// The settings of a syslog sink, and the errors for wrong ones. Parsing and checks only; no socket.
 
 import { expect, test } from 'vitest';
 import { z } from 'zod';

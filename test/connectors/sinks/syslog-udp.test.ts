@@ -1,5 +1,5 @@
 // The syslog sink over UDP, against plain sockets: one message a datagram, unchanged by the library that sends it, and
-// only what this machine's kernel refuses is told. A real rsyslog is in syslog-rsyslog.test.ts.
+// only rejections by this machine's kernel are reported. A real rsyslog is in syslog-rsyslog.test.ts.
 
 import { createSocket, type SocketType } from 'node:dgram';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// What a sink that delivers once knows of its topic, where another process has gone on with its state meanwhile.
+// The knowledge that an exactly-once sink has of its topic, after another process has resumed its state.
 
 import { expect, test } from 'vitest';
 import { keptUid } from '../../../connectors/shared/known-events.ts';

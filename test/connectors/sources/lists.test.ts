@@ -1,4 +1,4 @@
-// The two list sources by themselves: what they ask, and what they make of answers that the sandbox does not give.
+// The two list sources by themselves: their requests, and their results for responses that the sandbox does not send.
 
 import { describe, expect, test } from 'vitest';
 import { auditEventsSource } from '../../../connectors/sources/audit-events.ts';
@@ -16,7 +16,7 @@ const first: PageQuery = { position: { by: 'cursor', cursor: null }, limit: 100 
 const following: PageQuery = { position: { by: 'cursor', cursor: 'a+/=%2F é&' }, limit: 100 };
 const logPath = '/api/logs/v1/companies/{company_id}/events';
 
-/** An upstream that notes what it is asked and gives one answer. */
+/** An upstream that records its requests and has one response. */
 function answering(answer: Answer<Body>, companies: readonly string[] = ['c-1', 'a/b c']) {
   const asked: UpstreamRequest[] = [];
   const upstream: Upstream = {

@@ -8,7 +8,7 @@ import type { Upstream, UpstreamRequest } from '../../../src/contracts/upstream.
 import { fetchPage } from '../../../src/list/fetch-page.ts';
 import { settingsOf } from '../../support/plain-upstream.ts';
 
-/** The first page of a log list, and what was asked for it. */
+/** The first page of a log list, and its request. */
 async function firstPage(given: Record<string, unknown>, body: string) {
   const asked: UpstreamRequest[] = [];
   const upstream: Upstream = {

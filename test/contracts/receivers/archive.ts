@@ -1,4 +1,4 @@
-// A directory as the place of an archive.
+// A directory as the location of an archive.
 
 import { join } from 'node:path';
 import { signingKeyText } from '../../../src/archive/note.ts';
@@ -8,7 +8,7 @@ import type { Receiver, ReceiverKind } from './receiver.ts';
 
 const refusesNothing = 'it refuses no record';
 
-/** The archive sink's far side; every record of it is proven when it is asked for. */
+/** The archive sink's receiver; every record is proven when it is requested. */
 export const archiveKind: ReceiverKind = {
   type: 'archive',
   name: 'archive',

@@ -1,5 +1,5 @@
-// A scripted Azure Monitor as the receiver of the sentinel sink. It refuses no row for what is in it, so a picky one is a
-// service that takes small calls only: events that are to be refused are larger than such a call.
+// A scripted Azure Monitor as the receiver of the sentinel sink. It rejects no row for its content, so a picky one is a
+// service that accepts small calls only: events to be rejected are larger than its limit.
 
 import { azure, startAzureMonitor } from '../../support/azure-monitor.ts';
 import { moody } from './moody.ts';

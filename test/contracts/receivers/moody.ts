@@ -8,8 +8,8 @@ import { failures, type Mood } from './receiver.ts';
 export type Interference = (request: ReceivedRequest, pass: () => HttpAnswer) => HttpAnswer;
 
 /**
- * What a mood does to requests. `isTooMany`: what a mixed receiver answers 413; `fail` is told of each
- * request that is answered otherwise than the service would.
+ * The effect of a mood on requests. `isTooMany`: requests that a mixed receiver answers with 413; `fail` is called for
+ * each request that is answered unlike the service.
  */
 export function moody(
   mood: Mood,

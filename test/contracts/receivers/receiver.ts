@@ -9,9 +9,10 @@ import type { OpeningWishes } from '../../support/sink-opening.ts';
 import type { Deliverable } from '../deliver.ts';
 
 /**
- * How the receiver treats what it gets. `willing` takes everything. `shaky` takes or fails, by the given dice, and also
- * fails after it took. `picky` refuses, for good, whatever holds `refusedText`. `mixed` is both, and takes only a few
- * events at a time where its kind can say so. `mute` lets the sink connect and says nothing. `away`: nobody is there.
+ * How the receiver treats events. `willing` accepts everything. `shaky` accepts or fails, by the given dice, and also
+ * fails after it accepted. `picky` rejects permanently every event with `refusedText`. `mixed` is both, and accepts
+ * only a few events at a time if its kind can express that. `mute` lets the sink connect and never responds. `away`:
+ * nothing listens.
  */
 export type Mood = 'willing' | 'shaky' | 'picky' | 'mixed' | 'mute' | 'away';
 

@@ -1,5 +1,5 @@
-// A RELP server as the receiver of the syslog sink over relp://: each message is answered, so it can be refused. The real
-// one is met in test/connectors/sinks/syslog-relp-rsyslog.test.ts.
+// A RELP server as the receiver of the syslog sink over relp://: each message has a response, so it can be rejected.
+// The real server is in test/connectors/sinks/syslog-relp-rsyslog.test.ts.
 
 import { type RelpAnswer, startRelpReceiver } from '../../support/relp-receiver.ts';
 import { type Mood, type Receiver, type ReceiverKind, refusedText, uidsIn } from './receiver.ts';

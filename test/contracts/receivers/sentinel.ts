@@ -1,5 +1,5 @@
-// The scripted Azure Monitor as the receiver of the sentinel sink. Azure itself answers 204 whatever a row holds; that a
-// call is refused for what is in it is put in front of it.
+// The scripted Azure Monitor as the receiver of the sentinel sink. Azure itself answers 204 whatever a row has; a proxy
+// before it rejects calls for their content.
 
 import { type AzureInterference, azure, startAzureMonitor } from '../../support/azure-monitor.ts';
 import type { HttpAnswer } from '../../support/http-receiver.ts';

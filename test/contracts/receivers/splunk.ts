@@ -26,7 +26,7 @@ export function splunkKind(ack: 'required' | 'off'): ReceiverKind {
       splunk.interfere((request, pass) => {
         const isBad = mood === 'shaky' || mood === 'mixed';
         if (isBad && random() < 0.05) splunk.expireCookies();
-        // Without acknowledgement what a killed indexer had in memory is lost, and nobody could know.
+        // Without acknowledgement the memory of a killed indexer is lost, and no client could notice.
         if (isBad && ack === 'required' && random() < 0.05) {
           const indexer = splunk.indexers[random() < 0.5 ? 0 : 1];
           indexer?.kill();

@@ -1,6 +1,6 @@
-// A syslog server over TCP as the receiver of the syslog sink. Such a server answers nothing, so it can refuse nothing;
-// and with `confirm: window` one that reads nothing cannot be told from one that is slow, so the silent one is met with
-// `confirm: close`.
+// A syslog server over TCP as the receiver of the syslog sink. It sends no response, so it can reject nothing; and with
+// `confirm: window` a server that reads nothing looks like a slow one, so the silent one is tested with `confirm:
+// close`.
 
 import { startTcpReceiver } from '../../support/tcp-receiver.ts';
 import { type Receiver, type ReceiverKind, uidsIn } from './receiver.ts';

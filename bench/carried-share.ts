@@ -1,8 +1,14 @@
-// `npx node bench/far-end.ts`: how much of real records each format carries to the far end (test/formats/far-end.ts says
-// how it is counted). The records are other people's and lie beside this checkout, in `../shared/data/samples`; where
-// they are not, there is nothing to measure, and this says so.
+// `npx node bench/carried-share.ts`: the share of real records that each format carries to the receiver
+// (test/formats/carried-share.ts describes the count). The records are other people's and are beside this checkout, in
+// `../shared/data/samples`; without them there is nothing to measure, and the program reports that.
 
-import { addFound, type Found, foundOf, foundShare, type Way } from '../test/formats/far-end.ts';
+import {
+  addFound,
+  type Found,
+  foundOf,
+  foundShare,
+  type Way,
+} from '../test/formats/carried-share.ts';
 import { hasShared, loadSamples, sampleNames } from '../test/normalise/ocsf.ts';
 import { sampleMappings } from '../test/support/sample-mappings.ts';
 

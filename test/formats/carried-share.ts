@@ -1,9 +1,9 @@
-// How much of a record is to be found at the far end: records go through the real normaliser and format, what was written
-// is read by a decoder that is not the formatter's, and each value of the record as upstream sent it is looked for. A
-// value is a text that is not empty, a number or a boolean. It counts as found where its whole text is a value there: one
-// that was cut does not count, nor does anything in JSON that was cut. Case does not count, since OCSF's captions stand
-// for the words they are of (`high` becomes `High`). A reader cannot get back white space at a value's
-// ends nor control characters (cef-escape.ts), so those are compared as they arrive (carried.ts).
+// The share of a record that a receiver can find: records go through the real normaliser and format, a decoder that is
+// not the formatter's reads the output, and each value of the record as upstream sent it is looked up. A value is a
+// text that is not empty, a number or a boolean. It counts as found if its whole text is a value there: one that was
+// cut does not count, nor does anything in JSON that was cut. Case does not count, since OCSF's captions replace
+// upstream's words (`high` becomes `High`). A reader cannot get back white space at a value's ends nor control
+// characters (cef-escape.ts), so those are compared as they arrive (carried.ts).
 
 import { formats } from '../../formats/index.ts';
 import type { RecordReading } from '../../src/contracts/definition.ts';
@@ -32,7 +32,7 @@ export interface Found {
 export interface Way {
   readonly kind: RecordKind;
   readonly mapping?: Mapping;
-  /** How a source has its records read; left out: by common names. */
+  /** How a source has its records read; undefined: by common names. */
   readonly reading?: RecordReading;
   readonly format: string;
   readonly settings?: Readonly<Record<string, unknown>>;
@@ -78,7 +78,7 @@ export function foundOf(records: readonly Json[], way: Way): Found {
   return found;
 }
 
-/** What upstream sent of it: of a change the entity before and after, which sluice has put together. */
+/** Upstream's record: for a change the entity before and after, which sluice has put together. */
 function sentOf(record: Json, { kind }: Way): Json {
   if (kind !== 'drift' || !isObject(record)) return record;
   return [record.before ?? null, record.after ?? null];
