@@ -1,5 +1,5 @@
-// The three stages joined: where one of them fails for a fault of ours, the others end in order and the failure is told; and
-// where the plan changes while they run, what cannot be opened leaves all as it was.
+// The three stages joined: if one of them fails by a bug of ours, the others end in order and the failure is reported;
+// and if the plan changes while they run, a part that cannot be opened leaves all as it was.
 
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -116,7 +116,7 @@ test('pipeline that reads once does not wait for room that a failed sender will 
   await spool.close();
 });
 
-/** A pipeline that runs with the sinks `kept` and `changed`; `opened` and `closed` tell what became of them. */
+/** A pipeline that runs with the sinks `kept` and `changed`; `opened` and `closed` list their fates. */
 async function running(openChanged: (time: number) => unknown) {
   const reported: string[] = [];
   let times = 0;

@@ -55,10 +55,10 @@ export class CursorLoopWatch {
   }
 
   /**
-   * Checks a page with records before it is judged. `isFull`: the page may be as long as its limit. `circle`: the page
+   * Checks a page with records before it is judged. `isFull`: the page may be as long as its limit. `loop`: the page
    * equals one from before the previous page.
    */
-  look(identified: Identified, isFull: boolean): Sameness | 'circle' {
+  look(identified: Identified, isFull: boolean): Sameness | 'loop' {
     const { count } = identified;
     if (count === 0) return 'other';
     const keys = keysOf(identified);
@@ -72,7 +72,7 @@ export class CursorLoopWatch {
       return before === 1 && !this.#isPoll ? 'first' : 'again';
     }
     if (before !== undefined && !isOne) {
-      return isNamed && (this.#isLastSecond(before) || this.#hasMoved(before)) ? 'again' : 'circle';
+      return isNamed && (this.#isLastSecond(before) || this.#hasMoved(before)) ? 'again' : 'loop';
     }
     const isEndOfBefore = !isOne && keys.equals(this.#last.subarray(-keys.length));
     this.#count += 1;
@@ -86,7 +86,7 @@ export class CursorLoopWatch {
    * (`progress`), is a loop. It is the end if the loop has only empty pages: after its last record a list may alternate
    * between cursors.
    */
-  follow(next: ListPosition | null, { progress, isEmpty }: Followed): 'on' | 'end' | 'circle' {
+  follow(next: ListPosition | null, { progress, isEmpty }: Followed): 'on' | 'end' | 'loop' {
     if (next?.by !== 'cursor') return 'on';
     if (progress) {
       this.#cursors.clear();
@@ -95,7 +95,7 @@ export class CursorLoopWatch {
     if (!isEmpty) this.#sinceRecords.clear();
     const cursor = next.cursor ?? '';
     if (this.#sinceRecords.has(cursor)) return 'end';
-    if (this.#cursors.has(cursor)) return 'circle';
+    if (this.#cursors.has(cursor)) return 'loop';
     this.#cursors.add(cursor);
     this.#sinceRecords.add(cursor);
     return 'on';

@@ -67,7 +67,7 @@ class Following {
   readonly #walk: Walk;
   readonly #pager: Pager;
   readonly #tally: IdlessTally;
-  #circle: CursorLoopWatch;
+  #loops: CursorLoopWatch;
   readonly #tail: TailWatch;
   readonly #end: EndWatch;
   #reading: PageRole;
@@ -86,7 +86,7 @@ class Following {
     this.#walk = walk;
     this.#pager = pagerFor(pagination, walk.from, reader.deps.clock.now());
     this.#tally = walk.tally ?? { counts: new Map(), at: null };
-    this.#circle = new CursorLoopWatch(name, walk.isPoll === true);
+    this.#loops = new CursorLoopWatch(name, walk.isPoll === true);
     this.#tail = new TailWatch(reader.checkpoint, {
       isPoll: walk.isPoll === true,
       isWindow: walk.from.resume.window !== undefined,
@@ -166,23 +166,23 @@ class Following {
     if (accepted === null) return 'shifted';
     this.#tally.at = null;
     // Counted rows cannot loop, and some rows are requested twice on purpose.
-    const sameness = position.by === 'offset' ? 'other' : this.#circle.look(identified, isFull);
-    if (sameness === 'circle') return this.#circle.failure;
+    const sameness = position.by === 'offset' ? 'other' : this.#loops.look(identified, isFull);
+    if (sameness === 'loop') return this.#loops.failure;
     const overlap = Math.max(accepted, this.#again(identified, sameness));
     const seen = { isFirst: this.#isFirst, left: this.#left, overlap };
     const flaw = this.#walk.check?.(identified, seen) ?? null;
     if (flaw !== null) return flaw;
     this.#isFirst &&= identified.count === 0;
     const taken = this.#take(page, identified, overlap);
-    this.#circle.note(taken.span);
+    this.#loops.note(taken.span);
     const ahead =
       hidden === null
         ? this.#pager.next(position, page, identified)
         : this.#pager.past(position, page, identified);
-    const mayGoOn = isFull && sameness === 'other' && this.#circle.isOneSecond;
+    const mayGoOn = isFull && sameness === 'other' && this.#loops.isOneSecond;
     const isWithin = ahead !== null && sameWindow(ahead, position);
     const way = heeded && isWithin ? this.#way(ahead, taken, { sameness, mayGoOn }) : 'end';
-    if (way === 'circle') return this.#circle.failure;
+    if (way === 'loop') return this.#loops.failure;
     const last = { page, onward: isWithin ? ahead : null, sameness, isFull };
     const rest = { taken, overlap, last };
     if (way === 'on') return { next: ahead, onward: ahead, ended: undefined, ...rest };
@@ -190,7 +190,7 @@ class Following {
     const reported = position.window?.to === null ? undefined : null;
     const ended = !isWithin ? reported : identified.count === 0 ? 'empty' : 'again';
     if (position.window === undefined) return { next: null, onward: ahead, ended, ...rest };
-    this.#circle = new CursorLoopWatch(this.#reader.deps.stream.name, false);
+    this.#loops = new CursorLoopWatch(this.#reader.deps.stream.name, false);
     this.#tail.enter();
     const next = isWithin ? (this.#pager.leave?.(position) ?? null) : ahead;
     return { next, onward: next, ended, ...rest };
@@ -278,13 +278,13 @@ class Following {
     return count >= (this.#reader.limit ?? 2);
   }
 
-  #way(onward: ListPosition, { judged }: Taken, looked: Looked): 'on' | 'end' | 'circle' {
+  #way(onward: ListPosition, { judged }: Taken, looked: Looked): 'on' | 'end' | 'loop' {
     if (onward.by === 'offset') return 'on';
     const { identified, fresh } = judged;
     if (this.#tail.isEnd(identified.count, fresh.length, looked)) return 'end';
     const isSure = (index: number) => this.#reading === 'known' || identified.named[index] === 1;
     const progress = fresh.some(isSure);
-    return this.#circle.follow(onward, { progress, isEmpty: identified.count === 0 });
+    return this.#loops.follow(onward, { progress, isEmpty: identified.count === 0 });
   }
 
   #stageOf(position: ListPosition, rest: Omit<Read, 'last'>): Stage {

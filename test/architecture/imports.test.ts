@@ -213,7 +213,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Import cycles that still exist, types included. */
-const circles: readonly string[] = [];
+const cycles: readonly string[] = [];
 
 /** The files that may import a third-party client. */
 const wrappers: Readonly<Record<string, readonly string[]>> = {
@@ -301,7 +301,7 @@ test('there is no import cycle, types included', () => {
     return seen;
   };
 
-  expect(files.filter((file) => reaches(file).has(file))).toEqual(circles);
+  expect(files.filter((file) => reaches(file).has(file))).toEqual(cycles);
 });
 
 test.each(Object.entries(wrappers))('%s is imported only where it is wrapped', (client, places) => {

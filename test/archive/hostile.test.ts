@@ -63,7 +63,7 @@ const inPlace: Readonly<Record<string, (path: string) => unknown>> = {
 };
 
 describe.each(Object.entries(kinds))('%s', (_, name) => {
-  test.each(Object.keys(inPlace))('%s in its place is no object', async (what) => {
+  test.each(Object.keys(inPlace))('%s at an object’s path is no object', async (what) => {
     const made = written();
     rmSync(join(made.dir, name));
     await inPlace[what]?.(join(made.dir, name));

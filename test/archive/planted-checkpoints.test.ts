@@ -89,7 +89,7 @@ test('a true newer checkpoint is the one that is named, also beside a planted on
   });
 });
 
-test('a directory at the path of such a file is no checkpoint', async () => {
+test('a directory at the path of a checkpoint file is no checkpoint', async () => {
   const { at, day } = copied();
   mkdirSync(join(day, planted(999)));
 

@@ -111,8 +111,8 @@ test('both upstreams of a pair are in one shard: of two predecessors, in a cycle
   expect(shardsWith({ 'west-1': 'of-south', 'south-1': 'of-north' })).toEqual({
     ...{ ...apart, west: north, south: north },
   });
-  const circle = shardsWith({ 'west-1': 'of-south', 'south-1': 'of-west', 'north-1': 'west-1' });
-  expect([circle.south, circle.north]).toEqual([circle.west, circle.west]);
+  const cycle = shardsWith({ 'west-1': 'of-south', 'south-1': 'of-west', 'north-1': 'west-1' });
+  expect([cycle.south, cycle.north]).toEqual([cycle.west, cycle.west]);
 });
 
 test('an upstream that is pinned is in that shard, and with it those of one client', () => {

@@ -2,7 +2,7 @@
 // not the formatter's reads the output, and each value of the record as upstream sent it is looked up. A value is a
 // text that is not empty, a number or a boolean. It counts as found if its whole text is a value there: one that was
 // cut does not count, nor does anything in JSON that was cut. Case does not count, since OCSF's captions replace
-// upstream's words (`high` becomes `High`). A reader cannot get back white space at a value's ends nor control
+// the record's own (`high` becomes `High`). A reader cannot get back white space at a value's ends nor control
 // characters (cef-escape.ts), so those are compared as they arrive (carried.ts).
 
 import { formats } from '../../formats/index.ts';

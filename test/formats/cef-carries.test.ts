@@ -1,4 +1,4 @@
-// The part of a record that a reader of CEF gets back: nearly all, most of it in keys that can be searched, the actor,
+// The part of a record that a reader of CEF gets back: nearly all, most values in keys that can be searched, the actor,
 // the target, the addresses, the outcome and the rule in keys of the dictionary; and the keys dropped first if a line
 // is short.
 

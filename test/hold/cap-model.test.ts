@@ -48,7 +48,7 @@ function waitForRoom(spool: Spool): readonly [AbortController, () => boolean] {
   return [waiting, () => letGo];
 }
 
-test('spool has room for polling by the bytes it has, and keeps all of it', async () => {
+test('spool has room for polling by the bytes it has, and keeps every page', async () => {
   const spool = await open(tempDir());
   await fc.assert(
     fc.asyncProperty(fc.array(action, { maxLength: 40, size: 'max' }), async (actions) => {

@@ -50,7 +50,7 @@ const unreadable: Readonly<Record<string, (path: string) => void>> = {
   'has a list of tables that is no list': (path) => overwrite(path, 100, Buffer.alloc(500, 0xff)),
 };
 
-describe.each(Object.entries(unreadable))('mendDatabase, where the database %s', (_, damage) => {
+describe.each(Object.entries(unreadable))('repairDatabase, where the database %s', (_, damage) => {
   test('goes back to the last position delivered everywhere and reports it to every stream’s sinks', () => {
     const dir = copied(closed.dir);
     damage(join(dir, 'sluice.db'));
@@ -99,7 +99,7 @@ const partial: Readonly<Record<string, (dir: string, path: string) => void>> = {
   },
 };
 
-describe.each(Object.entries(partial))('mendDatabase, where the database %s', (_, damage) => {
+describe.each(Object.entries(partial))('repairDatabase, where the database %s', (_, damage) => {
   test('keeps all readable data, and loses nothing', () => {
     const dir = copied(closed.dir);
     damage(dir, join(dir, 'sluice.db'));
@@ -115,7 +115,7 @@ describe.each(Object.entries(partial))('mendDatabase, where the database %s', (_
   });
 });
 
-test('mendDatabase leaves streams where they are when nothing that counts is missing', () => {
+test('repairDatabase leaves streams where they are when nothing that counts is missing', () => {
   const dir = copied(closed.dir);
   overwrite(join(dir, 'sluice.db'), rootOf(dir, 'note'), Buffer.alloc(sqlitePage));
 
@@ -131,7 +131,7 @@ test('mendDatabase leaves streams where they are when nothing that counts is mis
   store.close();
 });
 
-test('mendDatabase leaves no sink waiting for events that were the last and are gone', () => {
+test('repairDatabase leaves no sink waiting for events that were the last and are gone', () => {
   const dir = copied(closed.dir);
   changeUids(dir, closed.end - 1);
 
@@ -144,7 +144,7 @@ test('mendDatabase leaves no sink waiting for events that were the last and are 
   store.close();
 });
 
-test('mendDatabase resumes as the same spool in an epoch of its own, since the sinks’ knowledge of lost numbers is void', async () => {
+test('repairDatabase resumes as the same spool in an epoch of its own, since the sinks’ knowledge of lost numbers is void', async () => {
   const dir = copied(closed.dir);
   const numbering = () => {
     const store = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
@@ -164,7 +164,7 @@ test('mendDatabase resumes as the same spool in an epoch of its own, since the s
   expect(reachOf(last, after).position).toBeLessThanOrEqual(closed.end);
 });
 
-test('mendDatabase trusts no earlier number if streams go back: repeats are recognised by uid', () => {
+test('repairDatabase trusts no earlier number if streams go back: repeats are recognised by uid', () => {
   const dir = copied(closed.dir);
   const before = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
   const { spool, epochs } = before.numbering;
@@ -218,7 +218,7 @@ test('findOlder finds nothing in a state that is as it was left, killed or close
   expect(none).toEqual([null, null]);
 });
 
-test('mendDatabase does not let SQLite skip the log if the header names another journal', () => {
+test('repairDatabase does not let SQLite skip the log if the header names another journal', () => {
   const dir = copied(killed.dir);
   overwrite(join(dir, 'sluice.db'), 18, Buffer.from([1, 1]));
 
@@ -227,7 +227,7 @@ test('mendDatabase does not let SQLite skip the log if the header names another 
   expect(lossesIn(dir, killed)).toEqual([]);
 });
 
-test('mendDatabase keeps the damaged files as they were found, for their owner only', () => {
+test('repairDatabase keeps the damaged files as they were found, for their owner only', () => {
   const dir = copied(killed.dir);
   overwrite(join(dir, 'sluice.db'), rootOf(dir, 'entity'), Buffer.alloc(sqlitePage));
   const found = ['sluice.db', 'sluice.db-wal'].map((name) => readFileSync(join(dir, name)));
@@ -247,7 +247,7 @@ test('mendDatabase keeps the damaged files as they were found, for their owner o
   );
 });
 
-test('mendDatabase reads again from the start if no delivered position is known', () => {
+test('repairDatabase reads again from the start if no delivered position is known', () => {
   const dir = copied(closed.dir);
   writeFileSync(join(dir, 'sluice.db'), 'nothing');
   writeFileSync(join(dir, 'delivered.json'), readFileSync(join(dir, 'delivered.json')).subarray(9));
@@ -260,7 +260,7 @@ test('mendDatabase reads again from the start if no delivered position is known'
   expect(lossesIn(dir, closed)).toEqual([]);
 });
 
-test('mendDatabase does nothing in a directory where there is no database yet', () => {
+test('repairDatabase does nothing in a directory where there is no database yet', () => {
   const dir = tempDir();
   appendFileSync(join(dir, 'sluice.db'), '');
 
@@ -269,7 +269,7 @@ test('mendDatabase does nothing in a directory where there is no database yet', 
   expect(statSync(join(dir, 'sluice.db')).size).toBe(0);
 });
 
-test('mendDatabase leaves a sound database as it is, also one that was killed', () => {
+test('repairDatabase leaves a sound database as it is, also one that was killed', () => {
   const dir = copied(killed.dir);
   const files = () => ['sluice.db', 'sluice.db-wal'].map((name) => readFileSync(join(dir, name)));
   const before = files();
@@ -283,7 +283,7 @@ test('mendDatabase leaves a sound database as it is, also one that was killed', 
   expect(lossesIn(dir, killed)).toEqual([]);
 });
 
-test('mendDatabase leaves a database of a newer sluice to be refused', () => {
+test('repairDatabase leaves a database of a newer sluice to be refused', () => {
   const dir = copied(closed.dir);
   overwrite(join(dir, 'sluice.db'), 63, Buffer.from([77]));
 
@@ -291,7 +291,7 @@ test('mendDatabase leaves a database of a newer sluice to be refused', () => {
   expect(() => new Store({ dir, sync: 'normal', keepMs: 0 })).toThrow('newer sluice (schema 77)');
 });
 
-test('mendDatabase finishes a repair that an interrupted start had begun', () => {
+test('repairDatabase finishes a repair that an interrupted start had begun', () => {
   const dir = copied(closed.dir);
   const path = join(dir, 'sluice.db');
   writeFileSync(path, 'nothing');

@@ -50,7 +50,7 @@ function timeOf({ text }: HeldRecord): number {
   return Date.parse(JSON.parse(text).timestamp);
 }
 
-/** The same stream, counting what it is asked; after `cutAfter` requests it ends whoever asks. */
+/** The same stream, counting its requests; after `cutAfter` requests it aborts the caller. */
 function counting(stream: ListStream, cutAfter = Number.POSITIVE_INFINITY) {
   const cut = new AbortController();
   const counted = {

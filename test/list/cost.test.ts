@@ -70,9 +70,9 @@ async function counted(
   };
 }
 
-// By offset the end is a place that shows nothing at all, which takes a second request. Where records have come in through the
-// end it is proven, so that the whole list of seven pages is read once a day and not each hour; by offset nothing is
-// stepped back to, so a round is what finds late records.
+// By offset the end is a position that shows nothing at all, which takes a second request. If records have come in
+// through the end it is proven, so that the whole list of seven pages is read once a day and not each hour; by offset
+// there is no step back, so a full scan finds late records.
 test.for<Kind & { unknown: number; learned: number; quarter: number; hour: number; day: number }>([
   { style: 'cursor', order: 'oldest_first', unknown: 2, learned: 1, quarter: 3, hour: 4, day: 11 },
   { style: 'cursor', order: 'newest_first', unknown: 2, learned: 1, quarter: 4, hour: 12, day: 12 },

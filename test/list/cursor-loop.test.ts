@@ -1,4 +1,4 @@
-// Whether all that a walk has met is of one second, which is known at each page of a walk however long it is.
+// Whether all records of a walk are of one second, which is known at each page of a walk however long it is.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -23,7 +23,7 @@ function watchOf(spans: readonly (TimeSpan | null)[]): CursorLoopWatch {
   return watch;
 }
 
-test('CircleWatch combines the times of all pages, from the first record of each page', () => {
+test('CursorLoopWatch combines the times of all pages, from the first record of each page', () => {
   const span = fc.record({
     earliest: fc.nat({ max: 900 }),
     more: fc.constantFrom(0, 50, 99, 100, 5000),

@@ -1,6 +1,6 @@
-// What goes wrong while a list is read: cursors that die, circles, limits, pages that are none, records that come late or
-// change, a reader that is stopped anywhere. Whatever it is, nothing is lost, nothing comes twice, and an error is never
-// taken for the end of the list. Tests are named after the rows of the ambiguity register where they are one.
+// Faults while a list is read: cursors that expire, cursor loops, limits, invalid pages, records that come late or
+// change, a reader that is stopped anywhere. In every case nothing is lost, nothing comes twice, and an error is never
+// mistaken for the end of the list. Tests are named after the rows of the ambiguity register if they are one.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -388,7 +388,7 @@ describe('cursors', () => {
 
     expect(first).toEqual({ outcome: 'done', fresh: 0, more: true });
     expect(await idsOf(list)).toEqual(['last']);
-    // Each hundred of them, one place is asked twice.
+    // At each hundredth of them, one position is requested twice.
     expect(asked).toBe(253);
   });
 });

@@ -1,5 +1,5 @@
-// A row that upstream does not show (HTTP 451), anywhere in a list whose rows are counted: what stands around it is delivered,
-// the gap is told once with upstream's trace id, and the rest is read.
+// A row that upstream does not show (HTTP 451), anywhere in a list whose rows are counted: the rows around it are
+// delivered, the gap is reported once with upstream's trace id, and the rest is read.
 
 import { expect, test } from 'vitest';
 import { WEB } from '../sandbox/client.ts';

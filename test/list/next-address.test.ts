@@ -1,4 +1,4 @@
-// The address of a next page leads nowhere but to where was asked.
+// The address of a next page leads only to the origin of the request.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ describe('followable', () => {
     ['more?cursor=x', '/v1/more?cursor=x'],
     ['../up', '/up'],
     ['https:list?p=2', '/v1/list?p=2'],
-    // Fullwidth letters are the same host to every client.
+    // Fullwidth characters are the same host to every client.
     ['https://ａｐｉ.example.com:8443/x', '/x'],
   ])('takes %s as %s', (address, target) => {
     expect(followable(address, asked)).toBe(target);

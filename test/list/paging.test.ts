@@ -1,5 +1,5 @@
-// What upstream shows beyond the paging as configured: judged where that ends, told once until it changes, and mended by
-// another paging, which reads the list again from its start without repeats.
+// Records that upstream shows beyond the configured paging: judged at the end of a walk, reported once until the result
+// changes, and corrected by another paging, which reads the list again from its start without repeats.
 
 import { describe, expect, test } from 'vitest';
 import type { Answer } from '../../src/contracts/answer.ts';

@@ -199,7 +199,7 @@ test('an upstream that always answers so stays where it is, and its waits grow',
   expect(new Set(held).size).toBe(held.length);
 });
 
-test('with partial: accept such a response counts as complete', async () => {
+test('with partial: accept the response counts as complete', async () => {
   const { sandbox, clock } = await standingSandbox();
   const list = await aList(
     { sandbox, clock },

@@ -91,14 +91,14 @@ export async function heldIn(spool: Spool): Promise<readonly HeldRecord[]> {
   return records;
 }
 
-/** What conditions told so far. */
+/** The conditions reported so far. */
 function conditionsIn(held: readonly HeldRecord[]): readonly ConditionRecord[] {
   return held
     .filter(({ kind }) => kind === 'condition')
     .map(({ text }) => JSON.parse(text) as ConditionRecord); // sluice's own record
 }
 
-/** The conditions told so far. */
+/** The conditions reported so far. */
 function conditionsOf(held: readonly HeldRecord[]): readonly string[] {
   return conditionsIn(held).map(({ condition }) => condition);
 }
@@ -140,7 +140,7 @@ export interface ListChoices {
   readonly type?: string;
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly spool?: Spool;
-  /** Whose list it is, where a source has one per company; c-1 if left out. */
+  /** The company of the list, if a source has one per company; default: c-1. */
   readonly company?: string;
   /** Wraps the stream, e.g. to break it. */
   readonly wrap?: (stream: ListStream) => ListStream;
@@ -221,7 +221,7 @@ export interface CollectionUnderTest {
   readonly spool: Spool;
   /** One generation. */
   poll(): Promise<PollResult>;
-  /** The change records told since the last call. */
+  /** The change records reported since the last call. */
   changes(): Promise<readonly ToldChange[]>;
   conditions(): Promise<readonly string[]>;
   /** What the poller said it found. */

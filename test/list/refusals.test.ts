@@ -1,5 +1,5 @@
-// What upstream refuses for more than a moment: the sorting that a source asks for, and a company. Reading goes on as far as
-// it can, the sinks are told once, and what is learned outlives a restart.
+// Lasting rejections by upstream: of the sorting that a source requests, and of a company. Reading continues as far as
+// possible, the sinks get one report, and learned facts outlive a restart.
 
 import { describe, expect, test } from 'vitest';
 import { AUDIT, LOGS, WEB } from '../sandbox/client.ts';
@@ -53,7 +53,7 @@ describe('A32: a sorting that is refused', () => {
     let taken = true;
     const list = await aList(world, {
       ...sorted('timestamp'),
-      // The sorting that upstream takes at first is the one it refuses then.
+      // The sorting that upstream accepts at first is the one it rejects then.
       wrap: (stream) =>
         answeredBy(stream, ({ query, ...request }, signal) => {
           const refused = query.map(([name, value]): [string, string] =>

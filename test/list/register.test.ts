@@ -1,5 +1,5 @@
-// Rows of the ambiguity register that are about reading lists and have no better place: each is a server that the upstream
-// documents allow, and nothing is lost under it, nothing comes twice, and nothing is told that is not so.
+// Rows of the ambiguity register about reading lists that fit no other file: each is a server that the upstream
+// documents allow; with it nothing is lost, nothing comes twice, and no false report is made.
 
 import { expect, test } from 'vitest';
 import { AUDIT, LOGS, WEB } from '../sandbox/client.ts';

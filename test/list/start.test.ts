@@ -1,5 +1,6 @@
-// Where a list's reading begins: the whole history, from now on, or from a time. From now on means that what stands in the list
-// is not told, whatever its order and paging, and that what was under way to it then is, once it turns up.
+// The start of a list's reading: the whole history, from now on, or from a time. From now on means that existing
+// records of the list are not reported, whatever its order and paging, and that records that were on their way then
+// are, once they turn up.
 
 import { describe, expect, test } from 'vitest';
 import { AUDIT, WEB } from '../sandbox/client.ts';

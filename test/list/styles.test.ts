@@ -83,7 +83,7 @@ describe.each(all)('%s', (name) => {
     ['errors', { kind: 'status', status: 500 }],
     ['answers that were cut', { kind: 'cut_json' }],
     ['addresses elsewhere', { kind: 'foreign_next' }],
-    ['pages in a circle', { kind: 'loop' }],
+    ['pages in a loop', { kind: 'loop' }],
     ['lists that end early', { kind: 'short', keep: 3 }],
     ['rows that have moved', { kind: 'shifted' }],
   ])('has all, once, after %s', async (_, fault) => {

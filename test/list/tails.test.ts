@@ -1,5 +1,5 @@
-// Lists whose upstream never says that they end: behind the last record it leads on with a new cursor for ever, to empty
-// pages or to the last records again. Such an end is learned, and no gap in a list is taken for it.
+// Lists whose upstream never ends them: after the last record it leads on with a new cursor for ever, to empty pages or
+// to the last records again. This end is learned, and no gap in a list is mistaken for the end.
 
 import { describe, expect, test } from 'vitest';
 import type { Answer } from '../../src/contracts/answer.ts';
@@ -139,7 +139,7 @@ describe('a list that never ends', () => {
 });
 
 describe('empty pages before a record', () => {
-  /** Empty pages before each row, whose cursors are the same whenever they are asked for. */
+  /** Empty pages before each row, whose cursors are the same at each request. */
   const gaps = (empty: number, rows: readonly Row[]) => {
     const cursors: string[] = [];
     const answer = ({ position }: PageQuery): Answer<Body> => {

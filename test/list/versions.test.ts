@@ -245,7 +245,7 @@ test.each([5, 200])(
   },
 );
 
-test('with ignore such a field makes no version, a change beside it does, and setting it delivers nothing twice', async () => {
+test('with ignore the field makes no version, a change beside it does, and setting it delivers nothing twice', async () => {
   const next = counter();
   let state = 'open';
   const rows = () =>

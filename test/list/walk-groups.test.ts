@@ -1,5 +1,5 @@
-// Small pages of a walk are held together: what shares an append, when it is made, and what becomes of it when it fails. That
-// nothing is lost or held twice by it, whatever the server and wherever the process dies, is for test/simulation.
+// Small pages of a walk are stored together: which pages share an append, when it is made, and the result if it fails.
+// test/simulation checks that this loses and repeats nothing, whatever the server and wherever the process dies.
 
 import { describe, expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
@@ -46,7 +46,7 @@ async function watched(
   return { ...world, list, appends, ids, served: () => ledgerIds(world.sandbox) };
 }
 
-/** Holds requests back until they are let go, from the one numbered `from` on. */
+/** Holds requests back until they are released, from the one numbered `from` on. */
 function gate(from: number) {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   let requests = 0;
@@ -72,7 +72,7 @@ describe('small pages of a walk', () => {
     expect(whole.map(({ pages }) => pages.length)).toEqual([6]);
     expect(whole[0]?.identities).toHaveLength(60 * identityBytes);
     const trail = await list.spool.trail(list.stream.name);
-    // The first page has none, and at the last one the list goes on.
+    // The first page has none, and at the last one the list continues.
     expect(new Set(trail.map(({ cursor }) => cursor)).size).toBe(4);
     expect(trail).toEqual(whole[0]?.trail);
     expect(await ids()).toEqual(served());

@@ -46,7 +46,7 @@ function readingOf(type: string, given: Readonly<Record<string, unknown>> = {}) 
   return definition.reading(settingsOf(definition, given));
 }
 
-/** The change as the source of that type, with these keys, has it told. */
+/** The change as the source of that type reports it, with these keys. */
 function reported(
   change: ChangeRecord,
   type = 'tickets',
@@ -56,7 +56,7 @@ function reported(
   return normalise(change as unknown as Json, aUid, aContext('drift'));
 }
 
-/** Every entity as the first reading tells it, and each change that the sandbox's clock has made. */
+/** Every entity as the first reading reports it, and each change that the sandbox's clock has made. */
 function changesOf(sandbox: Sandbox, type: Resource): readonly ChangeRecord[] {
   const { kind, entities, changes, sidesOf } = sandbox.ledger().collection(resources[type]);
   const common = { entity_kind: kind, entity_id: '' };

@@ -1,4 +1,4 @@
-// What a webhook's headers say is part of its event, beside the body, and never in its place.
+// A webhook's headers are part of its event, beside the body, and never override the body.
 
 import { expect, test } from 'vitest';
 import type { Json } from '../../src/contracts/json.ts';

@@ -1,4 +1,4 @@
-// Objects in a directory: whole or not at all, whoever else writes and whenever the process ends.
+// Objects in a directory: whole or absent, whatever other processes write and whenever the process ends.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -80,7 +80,7 @@ test('a process that is killed leaves whole objects, and all acknowledged ones a
     const reported: number[] = [];
     createInterface({ input: child.stdout }).on('line', (line) => reported.push(Number(line)));
     await once(child.stdout, 'data');
-    await delay(kills * 3); // so that it is hit at another place each time
+    await delay(kills * 3); // so that it is killed at a different point each time
     child.kill('SIGKILL');
     await once(child, 'close');
 

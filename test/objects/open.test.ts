@@ -1,4 +1,4 @@
-// Places by their names.
+// Locations by their names.
 
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/objects/open.ts';

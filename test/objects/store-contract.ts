@@ -1,4 +1,4 @@
-// What every object store keeps to, whatever stands behind it. Each test has a store of its own, made by the one who calls.
+// The contract of every object store, on any back end. Each test has a store of its own, made by the caller.
 
 import { expect, test } from 'vitest';
 import type { ObjectStore } from '../../src/objects/store.ts';

@@ -1,5 +1,5 @@
-// Many small lists and objects through a real spool: what is asked when, what a refusal of one of many is, and that
-// nothing is lost or told twice whatever upstream or the process does in between.
+// Many small lists and objects through a real spool: when each is requested, the meaning of a rejection of one of many,
+// and that nothing is lost or reported twice whatever upstream or the process does in between.
 
 import { expect, test } from 'vitest';
 import type { ConditionRecord } from '../../src/contracts/change.ts';
@@ -28,7 +28,7 @@ interface Wishes {
 /** Timelines, or objects, by their parents' ids; a number stands for a status. */
 type Served = Map<string, readonly unknown[] | Record<string, unknown> | number | Buffer>;
 
-/** Stands for a 403 that asks to wait 3 s. */
+/** The error of a 403 with a wait of 3 s. */
 const patience = -403;
 
 const refusal = (status: number) => ({
@@ -209,7 +209,7 @@ test('a kill at any commit loses nothing and reports nothing twice', async () =>
 
   for (let kill = 1; kill < 40; kill += 1) {
     let left = kill % 7;
-    // What is committed is, and whoever waits for it never hears of it.
+    // The commit is done, and its caller never gets the result.
     const dying: Spool = {
       ...(await faceOf(spool)),
       append: async (entry_) => {
@@ -346,7 +346,7 @@ test.each([
   const { served, asked, pollFor, poll, restart, held, clock } = await aStream({ ids, object });
   for (const [n, id] of ids.entries()) served.set(id, by.states[n] ?? { status: 'ON', n });
   await pollFor(minuteMs);
-  // An outage: whoever is asked beside it is refused as well.
+  // An outage: every other request is rejected as well.
   await clock.advance(20 * dayMs);
   for (const id of ids) served.set(id, 404);
   const during: string[] = [];
@@ -355,7 +355,7 @@ test.each([
     during.push((await poll()).outcome);
     restart();
   }
-  const toldInOutage = (await held()).conditions;
+  const reportedInOutage = (await held()).conditions;
   for (const [n, id] of ids.entries()) {
     served.set(id, id === 'c' ? 404 : (by.states[n] ?? 404));
   }
@@ -364,7 +364,7 @@ test.each([
   const last = await poll();
 
   expect(during).toContain('refused');
-  expect(toldInOutage).toEqual([]);
+  expect(reportedInOutage).toEqual([]);
   expect((await held()).conditions).toEqual([['source.parent_lost', 'c']]);
   expect((await held()).records).toHaveLength(3);
   expect(last.outcome).toBe('done');
@@ -401,10 +401,10 @@ test('where all others change no more, one that fails keeps its own waits, and n
 });
 
 test.each([
-  { of: 'is gone', status: 404, wasThere: true, told: [['source.parent_lost', 'a']] },
-  { of: 'is denied', status: 403, wasThere: true, told: [] },
-  { of: 'was never there', status: 404, wasThere: false, told: [] },
-])('the only parent that $of for a day: $told', async ({ status, wasThere, told: reported }) => {
+  { of: 'is gone', status: 404, wasThere: true, reported: [['source.parent_lost', 'a']] },
+  { of: 'is denied', status: 403, wasThere: true, reported: [] },
+  { of: 'was never there', status: 404, wasThere: false, reported: [] },
+])('the only parent that $of for a day: $reported', async ({ status, wasThere, reported }) => {
   const { served, poll, restart, held, clock } = await aStream({ ids: ['a'] });
   served.set('a', wasThere ? [entry('1')] : status);
   await poll();

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type Json, type JsonObject } from '../../src/contracts/json.ts';
 
-/** Places at which the two differ, each with what stands there; none where every value is in the row. */
+/** Paths at which the two differ, each with both values; none if every value is in the row. */
 export function differences(event: JsonObject, row: JsonObject): readonly string[] {
   const { unmapped: text, ...columns } = row;
   const whole = typeof text === 'string' ? (JSON.parse(text) as JsonObject) : {};

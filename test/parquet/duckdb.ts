@@ -24,7 +24,7 @@ for line in sys.stdin:
     print(json.dumps(said, default=str), flush=True)
 `;
 
-/** A way to ask DuckDB, or why there is none. */
+/** A way to query DuckDB, or the reason that there is none. */
 export async function duckdb(): Promise<AskDuckdb | string> {
   try {
     const packages = await cached(`duckdb-${version}`, async (dir) => {
@@ -38,7 +38,7 @@ export async function duckdb(): Promise<AskDuckdb | string> {
   }
 }
 
-/** One process answers all that a file asks, in order: loading DuckDB takes longer than an answer. */
+/** One process answers all queries of a file, in order: loading DuckDB takes longer than a query. */
 function asking(packages: string): AskDuckdb {
   const start = () => {
     const child = spawnChild('python3', ['-c', program], {
@@ -47,7 +47,7 @@ function asking(packages: string): AskDuckdb {
     });
     const { stdin, stdout } = child;
     if (!stdin || !stdout) throw new Error('starting DuckDB: no pipes to it');
-    stdin.on('error', () => undefined); // what becomes of it is told by its answers
+    stdin.on('error', () => undefined); // its answers show the result
     return { child, stdin, lines: createInterface({ input: stdout })[Symbol.asyncIterator]() };
   };
   let started: ReturnType<typeof start> | undefined;

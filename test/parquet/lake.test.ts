@@ -1,5 +1,5 @@
-// What of a lake is read to find events in it: names leave out classes and times, statistics and bloom filters what an
-// object's end tells. Objects are counted as they are read.
+// The parts of a lake that are read to find events: names exclude classes and times, and so do the statistics and bloom
+// filters at an object's end. Objects are counted as they are read.
 
 import { beforeAll, expect, test } from 'vitest';
 import { lakeSink } from '../../connectors/sinks/lake.ts';

@@ -1,4 +1,4 @@
-// An object in memory as the reader of Parquet asks for it.
+// An object in memory for the reader of Parquet.
 
 import type { ObjectBytes } from '../../src/parquet/read.ts';
 

@@ -1,5 +1,5 @@
-// What the tests of `sluice backfill` share: a span of the sandbox's audit events, the command line that asks for it, and
-// the events that came of it.
+// Shared by the tests of `sluice backfill`: a span of the sandbox's audit events, the command line that requests it,
+// and the resulting events.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ export interface PastSpan {
   readonly ids: readonly string[];
 }
 
-/** From the record at one place of the sandbox's list up to the one at another. */
+/** From the record at one index of the sandbox's list up to the one at another. */
 export function pastSpan({ sandbox, config }: Setup, first: number, last: number): PastSpan {
   const records = [...sandbox.ledger().list(auditPath).records()].map(({ id, text }) => ({
     id: id ?? '',
@@ -44,7 +44,7 @@ export function deliveredIn({ dir }: Setup): readonly Delivered[] {
   });
 }
 
-/** A config of which nothing is ever asked or opened. */
+/** A config that is never polled or opened. */
 export function aConfigFile(): string {
   const dir = tempDir('backfill-');
   const at = 'base_url: "https://upstream.invalid/v1", auth: { api_key: none }';

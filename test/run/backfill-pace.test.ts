@@ -1,4 +1,4 @@
-// How a backfill stays below the live streams and the sinks, told on a clock of the test's.
+// How a backfill stays below the live streams and the sinks, with the test's own clock.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
@@ -53,7 +53,7 @@ describe('a backfill', () => {
     expect((await goesWithin(paceFor(stream, deps), 0)).went).toBe(true);
   });
 
-  test('A10: takes at most half of a ceiling in any span, and all of it alone', async () => {
+  test('A10: takes at most half of a ceiling in any span, and the whole ceiling alone', async () => {
     const pace = paceFor(stream, deps);
     const gone: number[] = [];
     const over = new AbortController();

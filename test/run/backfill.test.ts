@@ -1,5 +1,5 @@
-// `sluice backfill` where nothing else runs, on the real program: what it delivers, that it goes on where it was cut short,
-// and how it says what is wrong.
+// `sluice backfill` without another process, on the real program: its deliveries, that it resumes after an
+// interruption, and its errors.
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -68,7 +68,7 @@ describe('backfill alone', () => {
 
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     expect(deliveredIn(setup).map(({ id }) => id)).toEqual(ids);
-    // Twelve pages, one of them asked for twice: what was held is not read again.
+    // Twelve pages, one of them requested twice: stored pages are not read again.
     expect(requests(setup)).toBeLessThanOrEqual(14);
   });
 

@@ -39,7 +39,7 @@ status: { listen: "127.0.0.1:0" }
     const { url } = JSON.parse(await second.waitForLine('"status page"')) as {
       readonly url: string;
     };
-    // It wants to ask, and has had its turn if it has any.
+    // It waits for a request, and has had its turn if it has any.
     const waits = async () =>
       /^sluice_upstream_wait_seconds\{.*\} [1-9]/m.test(
         await (await fetch(`${url}/metrics`)).text(),

@@ -1,7 +1,6 @@
-// Whatever is damaged of the state while the program is down, each event stands once in a file that
-// it has written to. The process was killed, so that its log is part of the state.
-// SLUICE_DAMAGE_RUNS and SLUICE_DAMAGE_SEED ask for more of it; a failure names the seed and path
-// to replay it.
+// Whatever part of the state is damaged while the program is down, each event is once in a file that it has written to.
+// The process was killed, so that its log is part of the state. SLUICE_DAMAGE_RUNS and SLUICE_DAMAGE_SEED set more
+// runs; a failure names the seed and path to replay it.
 
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -30,7 +30,7 @@ interface Parts {
   readonly hasMoved?: boolean;
 }
 
-/** A process with one upstream, two sources of it and two sinks. */
+/** A process with one upstream, two sources on it and two sinks. */
 async function aProcess(parts: Parts) {
   const { spool, clock, headers = () => ({}), upstream = '' } = parts;
   const baseUrl = parts.baseUrl ?? 'https://edge.example/v1';

@@ -1,5 +1,5 @@
-// sluice's own log lines at a collector, on the real program: each stands on stderr as well; a collector that is away,
-// hangs or refuses slows nothing, is told of on stderr alone, and what it never got is counted.
+// sluice's own log lines at a collector, on the real program: each is on stderr as well; a collector that is away,
+// hangs or rejects delays nothing, is reported on stderr alone, and the lines it never got are counted.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// What differs between two configs, part by part. Configs are read and planned as by the program; nobody is asked.
+// The differences between two configs, part by part. Configs are read and planned as by the program; no server is
+// contacted.
 
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';

@@ -1,5 +1,5 @@
-// `sluice run` on the real program while its file changes: both ways of asking for a reload, and that a file gets each event
-// once through many reloads at full speed. What is restarted and refused is tested in reload.test.ts.
+// `sluice run` on the real program while its file changes: both ways to request a reload, and that a file gets each
+// event once through many reloads at full speed. Restarted and refused parts are tested in reload.test.ts.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// A config changed for another one under a running journey: what is restarted, what is refused, and that whatever fails leaves
-// the old one running. The journey is whole and real, on a sandbox; only what asks for a reload is the test itself.
+// A config that replaces another one under a running journey: the restarted and the refused parts, and that any failure
+// leaves the old one running. The journey is whole and real, on a sandbox; only the request for a reload comes from the
+// test itself.
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// What an operator asks of the process that runs: to try again now, and to rewind a stream. And what that process finds by
-// itself while it waits: another secret, and an upstream that is back.
+// An operator's requests to the running process: to try again now, and to rewind a stream. And changes that the process
+// finds by itself while it waits: another secret, and an upstream that is back.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { tempDir, waitUntil } from '../support/temp.ts';
 
 const hourly = (setup: Setup) => changed(setup, 'every: 100ms', 'every: 1h');
 
-/** Writes the config anew with one text for another. */
+/** Replaces one text in the config by another. */
 function changed({ config }: Setup, from: string, to: string): void {
   const before = readFileSync(config, 'utf8');
   if (!before.includes(from)) throw new Error(`the config has no ${from}`);
@@ -94,7 +94,7 @@ test('retry and rewind are carried out by run --once as well', async () => {
   const setup = await aSetup();
   await runOnceHere(setup.config);
   await runHere(['retry', '-c', setup.config, 'disk']);
-  // So that it does not end before the next command has been heard, however long that takes.
+  // So that it does not end before the next command has arrived, however long that takes.
   const fault = { kind: 'status', status: 503, retry_after: 1 } as const;
   setup.sandbox.control.setFaults({ rules: [{ path: auditPath, fault }] });
   const sluice = startSluice(['run', '-c', setup.config, '--once']);

@@ -1,5 +1,5 @@
-// A command run within the test's own process: what it writes is heard, and nothing is started. For what does not hang on a
-// real terminal or exit code; those are asked of the real program (support/cli.ts).
+// Runs a command within the test's own process and collects its output; no process is started. For tests that do not
+// depend on a real terminal or exit code; those start the real program (support/cli.ts).
 
 import type { CommandDeps, ExitCode } from '../../src/commands/shared/command.ts';
 

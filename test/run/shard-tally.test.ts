@@ -53,7 +53,7 @@ test('a worker that ends by itself is failing until it runs again or another pro
   expect(tally.share).toEqual({ owned: [], running: [], failing: [] });
 });
 
-test('takeovers are counted over the ends of workers, and the oldest answer of all groups is told', () => {
+test('takeovers are counted over the ends of workers, and the oldest response of all groups is reported', () => {
   const tally = new ShardTally();
   expect([tally.takeovers, tally.heardAt]).toEqual([0, null]);
   tally.gained(shard);

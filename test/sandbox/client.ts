@@ -1,5 +1,5 @@
-// A deliberately plain client for the sandbox's own tests: it asks, walks and tells what it got,
-// without any of the care a real client takes.
+// A deliberately plain client for the sandbox's own tests: it requests, walks and returns its results, without any of
+// the care of a real client.
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 

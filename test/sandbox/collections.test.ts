@@ -1,5 +1,5 @@
-// Sites, hosts, tickets and the like: they change as the ledger says, the audit trail tells of each
-// change, and what is served is what stands.
+// Sites, hosts, tickets and the like: they change as in the ledger, the audit trail reports each change, and the served
+// state is the current one.
 import { describe, expect, it } from 'vitest';
 import type { Sandbox, SandboxChange, SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { AUDIT, ask, page, stillSandbox, tokenFor, walk } from './client.ts';
@@ -293,7 +293,7 @@ interface AuditEntry {
   readonly changes: readonly unknown[];
 }
 
-/** What the audit trail tells of the entities of these collections and of the firewall. */
+/** The audit trail's entries about the entities of these collections and of the firewall. */
 function trailOf(sandbox: Sandbox): AuditEntry[] {
   const { size, records } = sandbox.ledger().list(AUDIT);
   expect(size).toBeGreaterThan(40);
@@ -335,7 +335,7 @@ describe('the audit trail', () => {
     const early = texts();
     sandbox.advance(1_800);
 
-    // What was told of a change that never was is the same for ever.
+    // The report of a change that never was is the same for ever.
     expect(texts().slice(0, early.length)).toEqual(early);
     const reported = new Set(
       trailOf(sandbox).map(({ resource, action }) => `${resource.id} ${action}`),

@@ -36,7 +36,7 @@ async function served(sandbox: Sandbox, path: string): Promise<readonly Value[]>
   return JSON.parse(text).data;
 }
 
-/** As a later form writes it: told apart from the sandbox's own conversion by going the other way. */
+/** In the later form: derived in the other direction than the sandbox's own conversion. */
 function folded(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return value.map((one) => folded(one));
   if (typeof value === 'number' && /^(id|.*_id)$/.test(name)) return String(value);

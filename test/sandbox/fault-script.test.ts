@@ -1,4 +1,4 @@
-// The fault script's language: what it accepts, and how it tells each mistake and where.
+// The fault script's language: its syntax, and the error and location for each mistake.
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -21,7 +21,7 @@ const idOf = (record: Readonly<Record<string, unknown>>) => record.id ?? record.
 const idsOf = ({ data }: Body) => data.map(idOf);
 const bodyOf = ({ text }: Reply): Body => JSON.parse(text);
 
-/** How a client of each style goes on after an answer. */
+/** How a client of each style continues after a response. */
 const STYLES: Readonly<Record<string, (path: string, reply: Reply) => Turn>> = {
   'page?page_size=7': (path, reply) => {
     const body = bodyOf(reply);

@@ -67,7 +67,7 @@ async function register(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** A sandbox in which `target` is told of every event, with a fault at the first. */
+/** A sandbox that delivers every event to `target`, with a fault at the first. */
 async function telling(target: Receiver, fault?: SandboxFault, options: SandboxOptions = {}) {
   const rules = fault === undefined ? [] : [{ path: '/webhooks/**', times: 1, fault }];
   const sandbox = await stillSandbox({ faults: { rules }, webhooks: { retryMs: 20 }, ...options });

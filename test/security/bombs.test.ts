@@ -1,6 +1,6 @@
-// Answers that are made to bring a reader down: packed bodies that unpack to a gibibyte, values nested a hundred thousand levels deep,
-// keys that reach for prototypes. The real HTTP client and the real program: the bad stream is told of and asked again,
-// memory stays small, and all that can be delivered is.
+// Responses made to exhaust a reader: compressed bodies that unpack to a gibibyte, values nested a hundred thousand
+// levels deep, keys that reach for prototypes. The real HTTP client and the real program: the bad stream is reported
+// and polled again, memory stays small, and all other records are delivered.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

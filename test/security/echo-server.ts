@@ -1,6 +1,6 @@
-// A far side that gives everything away: whatever it is sent, headers, address and body, stands again in what it answers, as
-// an error's message, as a page of HTML, as a redirect. It plays every part that sluice talks to: token endpoint,
-// upstream, HTTP and OTLP receiver. The first segment of a path says how it answers.
+// A server that repeats everything: headers, address and body of a request are in its response, as an error's message,
+// as a page of HTML, as a redirect. It plays every server that sluice contacts: token endpoint, upstream, HTTP and OTLP
+// receiver. The first segment of a path selects the response.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -8,13 +8,13 @@ import { afterThisTest } from '../support/temp.ts';
 
 /** A running server. It ends with the test. */
 export interface EchoServer {
-  /** `http://127.0.0.1:port`; behind it `/ok`, `/401`, `/html` and the like. */
+  /** `http://127.0.0.1:port`; followed by `/ok`, `/401`, `/html` and the like. */
   readonly url: string;
   /** All that it was sent, to know that the secrets were. */
   readonly heard: () => string;
 }
 
-/** What it hands out; to be looked for in the same places as what it is sent. */
+/** The tokens it issues; they are searched for like the secrets it receives. */
 export interface Issued {
   readonly token: string;
   readonly cursor: string;

@@ -7,7 +7,7 @@ import { anEvent } from '../support/an-event.ts';
 
 const compile = (where: string) => compileFilter(where, () => undefined);
 
-// Each of these takes some 2^n steps on n letters, so that 300 would never end.
+// Each of these takes some 2^n steps on n characters, so that 300 would never end.
 test.each(['^(a+)+$', '(a|aa)+$', '^(\\\\w+\\\\s?)*$', '([a-z]+)*=', '(.*)*b'])(
   'matches(%j) comes to an end on a text made to keep it going',
   (pattern) => {

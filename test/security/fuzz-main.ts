@@ -1,6 +1,7 @@
-// `npx node test/security/fuzz-main.ts --records 1000000 --seed 1`: as many torture records as one likes through normalising, every format and
-// framing, each read back by independent decoders. The same seed gives the same records; `--from` goes on at a record, so
-// that a long run can be made in pieces and one finding be looked at alone. Ends with 1 where anything was found.
+// `npx node test/security/fuzz-main.ts --records 1000000 --seed 1`: any number of torture records through normalising,
+// every format and framing, each read back by independent decoders. The same seed gives the same records; `--from`
+// starts at a record, so that a long run can be split and one finding replayed alone. Ends with 1 if anything was
+// found.
 
 import { parseArgs } from 'node:util';
 import { fuzz } from './fuzz.ts';

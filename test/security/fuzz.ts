@@ -1,5 +1,6 @@
-// Torture pages (torture-page.ts) in every format and framing, read back by decoders that share no code with the writers. Each event must be
-// one frame, and hold what went in or the documented replacement of it. `fuzz-main.ts` runs as many as one likes.
+// Torture pages (torture-page.ts) in every format and framing, read back by decoders that share no code with the
+// writers. Each event must be one frame, with its content or the documented replacement. `fuzz-main.ts` runs any
+// number.
 
 import { framerFor } from '../../connectors/sinks/syslog/framing.ts';
 import type { EncodedLines } from '../../src/contracts/format.ts';
@@ -73,7 +74,7 @@ function judgePage(seed: number, number: number, complain: Complain): number {
   return decoded;
 }
 
-/** A number that a double cannot keep is told as the text that was sent. */
+/** A number that a double cannot keep is written as the text that was sent. */
 function keepingNumbers(_key: string, value: unknown, context?: { source?: string }): unknown {
   const source = context?.source;
   if (typeof value !== 'number' || source === undefined) return value;
@@ -97,7 +98,7 @@ function scaled(text: string): { readonly digits: bigint; readonly exponent: num
   return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
 }
 
-/** The events as a receiver tells them apart. */
+/** The events as a receiver distinguishes them. */
 function framesOf(lines: EncodedLines, { name, type }: Reader, complain: Complain): Buffer[] {
   const { buffer, byteOffset, byteLength } = lines.bytes;
   const whole = Buffer.from(buffer, byteOffset, byteLength);

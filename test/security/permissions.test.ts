@@ -1,5 +1,6 @@
-// Who may read what the program leaves on disk, whatever the umask it was started with: state (checkpoints, records, cursors) only its
-// own user; output its user and group, or only its user where a stricter umask says so; nobody else anything.
+// Access rights of the files that the program writes, with any umask: state (checkpoints, records, cursors) only for
+// its own user; output for its user and group, or only for its user with a stricter umask; no access for any other
+// user.
 
 import { readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';

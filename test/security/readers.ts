@@ -1,5 +1,5 @@
-// One independent reader for each shape that events are written in. A reader decodes a frame and throws where it does not
-// hold what went in, or the documented replacement of it.
+// One independent reader for each shape that events are written in. A reader decodes a frame and throws if the content
+// is neither the input nor its documented replacement.
 
 import { isUtf8 } from 'node:buffer';
 import type { Event, OcsfEvent } from '../../src/contracts/event.ts';

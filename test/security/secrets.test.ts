@@ -1,6 +1,6 @@
-// Every kind of secret that a config can hold, in the real program, against far sides that repeat whatever they are
-// sent: no secret shows on stdout or stderr (at the level debug), in any file, in the status, or in what a command
-// reports; nor if the config is wrong, nor if the program dies of an unexpected error.
+// Every kind of secret that a config can have, in the real program, against servers that repeat everything they
+// receive: no secret shows on stdout or stderr (at the level debug), in any file, in the status, or in a command's
+// output; nor if the config is wrong, nor if the program dies of an unexpected error.
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startTcpReceiver } from '../support/tcp-receiver.ts';
 import { freePort, tempDir, waitUntil } from '../support/temp.ts';
 import { startEchoServer } from './echo-server.ts';
 
-/** A secret that can be told from all others and from everything else, with characters that must be encoded. */
+/** A secret that is distinct from all others and from everything else, with characters that must be encoded. */
 const canary = (kind: string) => `cAnArY${kind}%2F&="é\\s`;
 /** One that can stand in a header. */
 const headerCanary = (kind: string) => `cAnArY${kind}%2F&=~`;
@@ -113,7 +113,7 @@ async function aWorldOfSecrets() {
 
 type World = Awaited<ReturnType<typeof aWorldOfSecrets>>;
 
-/** What the status tells: to who brings the token, and to who does not. */
+/** The status: for a client with the token, and for one without. */
 async function statusOf(url: string): Promise<string> {
   const answers = ['/', '/status.json', '/metrics', '/healthz', '/readyz', '/nothing'].flatMap(
     (path) =>
@@ -125,7 +125,7 @@ async function statusOf(url: string): Promise<string> {
   return (await Promise.all([...answers, firstEventsOf(url)])).join('\n');
 }
 
-/** What a listener is told first: the past and the present. */
+/** The first data for a listener: the past and the present. */
 async function firstEventsOf(url: string): Promise<string> {
   const headers = { authorization: `Bearer ${secrets.env.STATUS_TOKEN}` };
   const reader = (await fetch(`${url}/events`, { headers })).body?.getReader();
@@ -134,7 +134,7 @@ async function firstEventsOf(url: string): Promise<string> {
   return Buffer.from(first?.value ?? []).toString();
 }
 
-/** Every secret has been sent, and every far side has been told of. */
+/** Every secret has been sent, and every server has been reported. */
 async function allWasTried({ echo }: World, stderr: () => string): Promise<void> {
   const sent = [
     ...['ClientId', 'ClientSecret', 'PostKey', 'OtlpKey', 'PushKey', 'ApiKey', 'Token', 'Cursor'],

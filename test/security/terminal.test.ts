@@ -1,5 +1,5 @@
-// What a hostile record or upstream can do to the terminal of whoever looks: nothing. The real program, into a pipe and,
-// where util-linux's `script` is at hand, on a terminal of its own.
+// The effect of a hostile record or upstream on an operator's terminal: none. The real program, into a pipe and, if
+// util-linux's `script` is installed, on a terminal of its own.
 
 import { execFile, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
-// Records as no honest upstream would send them, as bytes of JSON: texts that end lines, fields and frames, texts that look like the
-// head of another event, keys that reach for prototypes, numbers that no number holds, members twice, values nested to
-// the bound, odd white space, bytes that are no UTF-8. A record is made from its seed and number alone, so any one of a
-// million can be made again. Most hostile texts carry a mark of their own (`~7~`), by which a reader can tell whether
-// they came through.
+// Records as no honest upstream would send them, as bytes of JSON: texts that end lines, fields and frames, texts that
+// look like the head of another event, keys that reach for prototypes, numbers that no number type can represent,
+// duplicate members, values nested to the limit, odd white space, bytes that are no UTF-8. A record is made from its
+// seed and number alone, so any one of a million can be made again. Most hostile texts carry a mark of their own
+// (`~7~`), which shows a reader whether they came through.
 
 /** Repeatable chance. */
 export class Chance {
@@ -74,7 +74,7 @@ const hostileTexts = [
   '${env:HOME}',
   '<script>alert(1)</script>',
   '{"metadata":{"uid":"0"}}',
-  // A receiver takes a message that begins with z for a packed one; this is replaced by bytes that are no UTF-8.
+  // A receiver treats a message that starts with z as a compressed one; this is replaced by bytes that are no UTF-8.
   'z\ue000',
 ];
 

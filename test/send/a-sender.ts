@@ -23,7 +23,7 @@ export const delivered: Delivery = { outcome: 'delivered' };
 /** How the scripted sink answers. */
 export type Answerer = (batch: Batch, attempt: number) => Delivery | Promise<Delivery>;
 
-/** A sink that answers as told and keeps what it took. */
+/** A sink with scripted results that keeps its accepted events. */
 export function scripted(answer: Answerer) {
   const taken: string[] = [];
   const batches: Batch[] = [];

@@ -1,4 +1,4 @@
-// A held page as events: what upstream sent, who it is, and its normalised form, each made once and only when asked for.
+// A stored page as events: upstream's record, its uid, and its normalised form, each made once and only on request.
 
 import { expect, test } from 'vitest';
 import type { OcsfEvent } from '../../src/contracts/event.ts';

@@ -17,7 +17,7 @@ import { pageSpool } from './page-spool.ts';
 
 const everything: Selection = { key: '', select: (event) => event };
 
-/** Encodes the id, and counts how often it is asked. */
+/** Encodes the id, and counts its calls. */
 function countingFormat(): { format: Format; calls: () => number } {
   let calls = 0;
   const encode = (event: Event) => {

@@ -19,7 +19,7 @@ import { tempDir, waitUntil } from '../support/temp.ts';
 const cause = new ExportError('sink_unreachable', 'testing: told to', { next: 'nothing' });
 const json = { name: 'json', contentType: 'x', encode: () => 'line' };
 
-/** A sink of the config that is opened as told. */
+/** A sink of the config with a scripted opening. */
 function aSink(
   name: string,
   takes: 'events' | 'pages',
@@ -64,7 +64,7 @@ function keeper(answer: (batch: Batch) => Delivery = () => ({ outcome: 'delivere
   return { sink, batches, pages: () => batches.flatMap(({ pages }) => pages) };
 }
 
-/** What upstream answered besides, as it is held. */
+/** Upstream's other responses, as stored. */
 function anAnswer(text: string): NewPage {
   return {
     context: { source: 'audit', stream: 'audit', kind: 'answer', fetchedAt: 1 },
@@ -163,7 +163,7 @@ test('a page sink gets every page, however it answers and wherever it was cut of
         const proof = keeper(() => {
           const outcome = said.shift();
           if (outcome === 'retry') return { outcome, cause };
-          // Of a batch of pages there is none to bury: it is asked for again.
+          // A batch of pages has no event to make a dead letter: it is sent again.
           if (outcome === 'refused') return { outcome, scope: 'batch', cause };
           return { outcome: 'delivered' };
         });

@@ -1,5 +1,5 @@
-// A sink's position on its way to disk, with a disk that answers when the test says: nothing is written that was not
-// settled, nothing settled is forgotten when a write fails, and an end comes also where the disk never mends.
+// A sink's position on its way to disk, with a disk that the test controls: no unsettled event is written, no settled
+// one is forgotten when a write fails, and closing ends also if the disk never recovers.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -177,7 +177,7 @@ test('Position writes each dead letter once and never an offset that was not set
         const letters = written.flatMap(({ deadLetters = [] }) => deadLetters);
         expect(letters.map(({ offset }) => offset)).toEqual(pauses.map((_, n) => n));
         expect(written.at(-1)).toMatchObject({ position: pauses.length, mark: pauses.length - 1 });
-        // No letter is written before the place that passes it.
+        // No dead letter is written before the offset that passes it.
         for (const { position: at, deadLetters = [] } of written) {
           expect(deadLetters.every(({ offset }) => offset < at)).toBe(true);
         }

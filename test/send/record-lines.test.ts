@@ -12,7 +12,7 @@ import { anyText } from '../support/any-text.ts';
 
 const original = makeFormat('json', { schema: 'original' });
 
-/** What may stand between tokens, and more than one byte of it between records. */
+/** White space between tokens, and more than one byte between records. */
 const gap = fc.constantFrom('', '', ' ', '\n', '\r\n', '\t', ' \r\r ', '\n\n  ');
 const record = fc.oneof(
   fc.json({ maxDepth: 3 }),

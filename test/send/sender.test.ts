@@ -1,5 +1,5 @@
-// A sender on a real spool, with a sink that answers as told. Whatever the answers, each event is delivered, or a dead
-// letter, and the position on disk never passes one that is neither.
+// A sender on a real spool, with a sink of scripted results. Whatever the results, each event is delivered or becomes
+// a dead letter, and the position on disk never passes one that is neither.
 
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -138,7 +138,7 @@ test('pipelined sender goes back to the oldest unsettled event when the connecti
   const position = await drained(spool, senderOn(spool, sink, { inFlightMax: 8, eventsMax: 4 }));
 
   expect(position).toBe(24);
-  // What the far side took meanwhile of those behind is not sent again.
+  // Later events that the receiver accepted meanwhile are not sent again.
   expect(taken.toSorted((a, b) => Number(a) - Number(b))).toEqual(numbers(24));
   expect(taken.slice(0, 8)).toEqual(numbers(8));
   await spool.close();

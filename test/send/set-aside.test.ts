@@ -9,7 +9,7 @@ import { anAppend } from '../support/a-page.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { idOf, scripted, senderOn } from './a-sender.ts';
 
-/** Each event by itself, as `_bulk` does: the first letter of its id is its index. */
+/** Each event by itself, as `_bulk` does: the first character of its id is its index. */
 function perEvent(refuses: (event: Event) => false | 'receiver' | 'destination') {
   return ({ events }: { readonly events: readonly Event[] }): Delivery => {
     const refused = events.flatMap((event) => {

@@ -91,7 +91,7 @@ export class Course<P extends Poller> {
     };
   }
 
-  /** Tells a step, with its time. */
+  /** Logs a step, with its time. */
   tell(line: string): void {
     this.#deps.tell(`${new Date(this.now).toISOString().slice(8, 23)} ${line}`);
   }
@@ -216,8 +216,8 @@ export class Course<P extends Poller> {
 }
 
 /**
- * What a killed process waits for; made anew each time, since a shared one would hold every world
- * that ever waited.
+ * The condition that a killed process waits for; created each time, since a shared one would keep every world that ever
+ * waited.
  */
 export function unanswered(): Promise<never> {
   return new Promise(() => undefined);

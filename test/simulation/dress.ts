@@ -1,5 +1,5 @@
-// The same server in another dress: what it is asked for and how it says where its list goes on, in the styles of paging
-// that stand beside cursor and offset. Drawn apart from the traits, so that a seed is the same server as before.
+// The same server with another interface: its parameters and its next-page links, in the styles of paging beside cursor
+// and offset. Drawn apart from the traits, so that a seed is the same server as before.
 
 import type { Pagination } from '../../src/contracts/source.ts';
 import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
@@ -15,7 +15,7 @@ export interface Dress {
   readonly within: 'cursor' | 'offset' | 'page';
   /** A flag says whether there is more, and a cursor stands there always. */
   readonly flagged: boolean;
-  /** What stands behind the last page, where pages have numbers; a refusal has a flag before it. */
+  /** The response after the last page, if pages have numbers; a rejection has a flag before it. */
   readonly beyond: 'nothing' | 'last' | 'refusal';
   readonly stepMs: number;
   readonly lagMs: number;
@@ -43,7 +43,7 @@ export function dressOf({ paging, cursor, total, shared }: Traits, random: Rando
   const beyond = random.pick(['nothing', 'nothing', 'last', 'refusal'] as const);
   const within = paging === 'offset' ? random.pick(['offset', 'page'] as const) : 'cursor';
   const flagged = style === 'cursor' && isOpen && random.chance(0.3);
-  // Where no end is told, each window takes many requests.
+  // If no end is marked, each window takes many requests.
   const stepMs = random.pick([
     isOpen ? 5 * minuteMs : 60 * minuteMs,
     60 * minuteMs,
@@ -91,7 +91,7 @@ export function requestOf({ posted, lines }: Dress): UpstreamRequest {
   return { ...request, ...(posted && { body: {} }), ...(lines && { response: 'ndjson' }) };
 }
 
-/** What page a request asks for. */
+/** The page that a request is for. */
 export function askedFor(
   request: UpstreamRequest,
   dress: Dress,

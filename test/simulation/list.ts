@@ -1,5 +1,5 @@
-// The list that upstream serves: records that come in bursts, at the end that the list's order says, some of them later than
-// they happened and then at the place where they would have stood, and that go when their time is over.
+// The list that upstream serves: records come in bursts, at the end given by the list's order, some later than they
+// happened and then at the index of their time, and they expire.
 
 import type { Random } from '../../src/sandbox/random.ts';
 import type { Traits } from './traits.ts';
@@ -20,10 +20,10 @@ export interface ModelRecord {
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** Places are counted from here, which leaves them digits to differ in. */
+/** Indices start here, which leaves them digits to differ in. */
 const since = Date.UTC(2026, 0, 1);
 
-/** Enough for many pages, and few enough for a round in one poll. */
+/** Enough for many pages, and few enough for a full scan in one poll. */
 const recordsMax = 100;
 
 /** The list of one server. */
@@ -67,7 +67,7 @@ export class ModelList {
     const isLate = mayBeLate && late !== 'never';
     const longest = late === 'very' && random.chance(0.5) ? 20 * hourMs : 10 * minuteMs;
     const shownAt = isLate ? Math.max(now, happenedAt + random.below(longest)) : now;
-    // Those of one millisecond stand in some order, and no two at the same place.
+    // Those of one millisecond have some order, and no two the same index.
     const along = happenedAt - since + random.next() * 0.999;
     const side = random.chance(0.5) ? 1 : -1;
     const place = order === 'oldest_first' ? along : order === 'newest_first' ? -along : side * n;

@@ -1,6 +1,6 @@
-// `npm run simulate -- --seeds 10000`: that many seeds of each kind of world, from `--from` on, or
-// the one of `--seed`, told step by step; `--of` names one kind. Ends with 1 and the seeds that
-// failed if any did, at the first of them with `--first`. `--mutations`: see mutate.ts.
+// `npm run simulate -- --seeds 10000`: that many seeds of each kind of world, from `--from` on, or the one of `--seed`,
+// logged step by step; `--of` names one kind. Ends with 1 and the seeds that failed if any did, at the first of them
+// with `--first`. `--mutations`: see mutate.ts.
 
 import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -35,8 +35,8 @@ async function simulate(kind: Kind): Promise<number> {
   let [requests, records, crashes, failed] = [0, 0, 0, 0];
   let seed = from;
   for (; seed < to && !(values.first && failed > 0); seed += 1) {
-    // What ends between turns of the event loop, which the injected clock never lets come: weak
-    // references are let go.
+    // Runs work between turns of the event loop, which the injected clock never yields to: weak references are
+    // released.
     await setImmediate();
     const report = one === null ? undefined : (line: string) => console.log(line);
     const verdict = await worlds[kind](seed, report);

@@ -16,7 +16,7 @@ export interface Mutation {
   /** Stands once in the file. */
   readonly from: string;
   readonly to: string;
-  /** Few worlds show it: where to begin. Left out: with the first. */
+  /** Few worlds show it: the first seed to try. Undefined: the first of all. */
   readonly firstSeed?: number;
   /** One world in thousands shows it: too many for a run of the tests. */
   readonly isRare?: boolean;

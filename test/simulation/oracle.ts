@@ -1,19 +1,20 @@
-// What is owed, and whether it is held. The rule:
+// The required records, and whether they are stored. The rule:
 //
-//   a record at the end where the list grows is owed after two polls, where upstream has no whims;
-//   a record shown no later than `lookback` after it happened is owed once upstream has shown it for `reconcile_every`
-//   and a few polls more, in which every poll reached the tail;
-//   any other record is owed once that has lasted a day, and so are some that cannot be told sooner: one that is not
-//   the first with its bytes, and one that came late into a list that grows at both ends, whose cursors count rows that
-//   go, or whose server is so slow that a round takes many polls, or that is asked for by windows of time and was in
-//   trouble;
-//   no record is held more often than upstream has it, and none that upstream never had.
+//   a record at the end where the list grows must be stored after two polls, if upstream has no faults;
+//   a record shown no later than `lookback` after it happened must be stored once upstream has shown it for
+//   `reconcile_every` and a few polls more, in which every poll reached the tail;
+//   any other record must be stored once that has lasted a day, and so must some that cannot be recognised sooner: one
+//   that is not the first with its bytes, and one that came late into a list that grows at both ends, whose cursors
+// count
+//   rows that expire, or whose server is so slow that a full scan takes many polls, or that is requested by windows of
+//   time and had faults;
+//   no record is stored more often than upstream has it, and none that upstream never had.
 //
-// Identical records without ids are one and the same to the reader, so they are counted and not told apart. And where
-// a server answers a dead cursor, or the number of a page behind the last, with another place, records without ids may
-// be held twice: a few known ones among new ones could be others that look the same. So may they where rows are counted,
-// move, and one of them is not shown: what stands before that one cannot be asked for again together with what stands
-// behind it.
+// Identical records without ids are one and the same to the reader, so they are counted and not distinguished. And if a
+// server answers an expired cursor, or the number of a page after the last, with another position, records without ids
+// may be stored twice: a few known ones among new ones could be others that look the same. So may they if rows are
+// counted, move, and one of them is not shown: the rows before that one cannot be requested again together with the
+// rows after it.
 
 import type { PollResult } from '../../src/poll/outcome.ts';
 import { type Dress, isNumbered } from './dress.ts';
@@ -26,9 +27,9 @@ const dayMs = 24 * 60 * minuteMs;
 const lookbackMs = 10 * minuteMs;
 /** As late as records of one burst come. */
 const burstMs = 1_000;
-/** Polls that a round may take once it is due, and another one that was under way before it. */
+/** Polls that a full scan may take once it is due, and another one that was under way before it. */
 const roundPolls = 4;
-/** So often is one hidden row told at most: it is known by the one before it, which may go, or come late. */
+/** The most reports of one hidden row: it is identified by the one before it, which may expire, or come late. */
 const gapsMax = 8;
 /** Polls within which what is plainly new is held. */
 const promptPolls = 2;
@@ -111,7 +112,7 @@ export class Oracle {
     const first = this.#well.find((at) => at >= shownAt);
     if (first === undefined) return false;
     if (isOutermost && !isTwin && this.#isPlain) {
-      // What has just happened stands in a window that is not asked for yet.
+      // A record that has just happened is in a window that is not requested yet.
       const { lagMs } = this.#traits.dress;
       const closed = lagMs === 0 ? 0 : lagMs + 1_000;
       return this.#well.filter((at) => at >= shownAt + closed).length >= promptPolls;
@@ -130,12 +131,12 @@ export class Oracle {
     const { order, cursor, late, trouble, retentionMs, shared } = this.#traits;
     const { by, bound, lifetimeMs } = cursor;
     const isLive = by === 'place' && bound === 'live' && lifetimeMs === null;
-    // What looks like other versions at once is told once it has stood still.
+    // A record that changes often at first is reported once it no longer changes.
     const isCalm = late === 'never' && trouble === 0 && retentionMs === null && !shared;
     return order !== 'both_ends' && isLive && isCalm;
   }
 
-  /** There is a place to step back to that is still the same, with nothing but what came since behind it. */
+  /** There is an unchanged position to step back to, followed only by newer records. */
   get #mayRewind(): boolean {
     const { order, cursor, retentionMs } = this.#traits;
     return order !== 'both_ends' && (cursor.by === 'place' || retentionMs === null);

@@ -1,5 +1,5 @@
-// A server of the kind that a seed stands for: it cuts pages out of the list, gives out cursors and takes them back or
-// not, and has its troubles. Its answers are those of a source: whole pages, or why there is none.
+// A server of the kind that a seed stands for: it cuts pages from the list, issues cursors and accepts them again or
+// not, and has its faults. Its responses are those of a source: whole pages, or the reason that there is none.
 
 import type { Answer } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
@@ -13,14 +13,14 @@ import type { Traits } from './traits.ts';
 
 /** What a cursor says; written into its text. */
 interface CursorText {
-  /** The place after which it goes on, or the number of rows before it. */
+  /** The position after which it continues, or the number of rows before it. */
   readonly after: number | null;
   /** The moment whose rows it shows; null: now. */
   readonly asOf: number | null;
   readonly issuedAt: number | null;
   /** Empty pages before it, so that each has a cursor of its own. */
   readonly empty: number;
-  /** Tells cursors apart that lead on for ever. */
+  /** Distinguishes cursors that lead on for ever. */
   readonly nonce: number;
 }
 
@@ -97,7 +97,7 @@ export class ModelServer {
     return this.#answerOf(page, undefined, total, flag);
   }
 
-  /** What is shown of the window that is asked for. */
+  /** The visible part of the requested window. */
   #rows(now: number, asOf?: number): readonly ModelRecord[] {
     const { window } = this.#query;
     const rows = this.#list.rows(now, asOf);
@@ -176,7 +176,7 @@ export class ModelServer {
       if (end === 'same' && text !== null) return text;
       if (end !== 'same') return null;
     }
-    // A server that ends its lists so, or says it twice, can end one early and nobody would know.
+    // A server that ends its lists like this, or marks it twice, can end one early without a sign.
     this.#withoutNext = end !== 'missing' && !this.#withoutNext && this.#chance(0.3);
     if (this.#withoutNext) return undefined;
     const last = rows[to - 1]?.place ?? null;

@@ -39,7 +39,7 @@ export class ModelSpool {
     this.#isOlder = isOlder;
   }
 
-  /** Makes an append durable, and tells its block. */
+  /** Makes an append durable, and returns its block. */
   commit({ pages, checkpoint, identities, trail, entities }: Append): number {
     for (const { body, items, kept, uids, slices, context } of pages) {
       const { starts, ends } = slices ?? cutRecords(body, items);
@@ -96,7 +96,7 @@ export class ModelSpool {
     });
   }
 
-  /** The spool as one run of the process sees it; `step` is passed before whatever it is asked for. */
+  /** The spool as one run of the process sees it; `step` runs before each of its calls. */
   face(step: () => Promise<void>): Spool {
     const never = () => Promise.reject(new Error('the fetch stage does not ask for this'));
     return {

@@ -1,6 +1,6 @@
-// What kind of server and reader a seed stands for. Each trait is one that the upstream documents leave open, and all of
-// them may come together: a list that grows at both ends, without ids, paged by row numbers whose cursors die.
-// Drawn once, before anything happens, so that a seed can be told in one line.
+// The kind of server and reader that a seed stands for. Each trait is one that the upstream documents leave open, and
+// all of them may come together: a list that grows at both ends, without ids, paged by row numbers whose cursors
+// expire. Drawn once, before anything happens, so that a seed can be described in one line.
 
 import type { Pagination } from '../../src/contracts/source.ts';
 import type { Random } from '../../src/sandbox/random.ts';
@@ -21,11 +21,11 @@ export interface Traits {
   readonly twins: boolean;
   readonly times: 'ms' | 's' | 'none';
   readonly cursor: CursorTraits;
-  /** What the reader asks for, and what the server makes of it. */
+  /** The reader's parameters, and the server's use of them. */
   readonly limit: number;
   readonly limitMax: number | null;
   readonly limitOver: 'clamp' | 'refuse';
-  /** Share of pages that are shorter than asked for, and of empty ones before the end. */
+  /** Share of pages that are shorter than requested, and of empty ones before the end. */
   readonly short: number;
   readonly empty: number;
   /** Rows of the page before that come again. */
@@ -51,13 +51,13 @@ export interface Traits {
 
 /** How cursors behave. */
 export interface CursorTraits {
-  /** A place in the order, or a number of rows. */
+  /** An index in the order, or a number of rows. */
   readonly by: 'place' | 'row';
-  /** Rows that a cursor shows: all, those when its walk began, or those when it was given out. */
+  /** Rows that a cursor shows: all, those when its walk began, or those when it was issued. */
   readonly bound: 'live' | 'walk' | 'issue';
   /**
-   * How the end is told; `same`: by the cursor that was sent, `empty`: by an empty page. `endless` and `again`: not at all,
-   * there is a new cursor for ever, to empty pages or to the last rows again.
+   * How the end is marked; `same`: by the cursor that was sent, `empty`: by an empty page. `endless` and `again`: not
+   * at all, there is a new cursor for ever, to empty pages or to the last rows again.
    */
   readonly end: 'null' | 'missing' | 'same' | 'empty' | 'endless' | 'again';
   /** How many of the last rows come again. */
@@ -75,14 +75,14 @@ export function traitsOf(random: Random): Traits {
 }
 
 /**
- * What makes a server plain: new records are owed at once there, so that nothing lost in a kill, a refusal or at the edge of
- * a page is found by a later round before it is missed.
+ * The traits of a plain server: new records are required at once there, so that a record lost in a kill, a rejection or
+ * at the edge of a page is not found by a later full scan before it is missed.
  */
 function plainTraitsOf(random: Random, { order, cursor }: Traits): Partial<Traits> {
   return {
     order: order === 'both_ends' ? 'oldest_first' : order,
     cursor: { ...cursor, by: 'place', bound: 'live', lifetimeMs: null },
-    // Late ones are found by rounds alone where these come each hour.
+    // Late ones are found by full scans alone if these come each hour.
     ...random.pick([
       { answerMs: 0, late: 'never' as const },
       { answerMs: 6_000, late: 'soon' as const },
@@ -113,7 +113,7 @@ function anyTraitsOf(random: Random): Traits {
   // Where rows move between pages, only what is on them shows by how many: that takes several that differ.
   const unmarked = paging === 'offset' && ids !== 'all';
   const limit = unmarked ? random.pick([5, 8, 12]) : random.pick([1, 2, 3, 5, 8, 12]);
-  // A page of nothing but twins looks known, and two such pages look like a circle.
+  // A page of nothing but twins looks known, and two of them look like a cursor loop.
   const mayTwin = ids !== 'all' && retentionMs === null && !unmarked && limit >= 8;
   const twins = mayTwin && random.chance(0.5);
   const times = random.pick<Traits['times']>(['ms', 'ms', 's', 'none']);

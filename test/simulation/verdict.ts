@@ -1,6 +1,6 @@
 // How a seed ended, whatever it is a world of.
 
-/** Is told each step of a seed. */
+/** Called with each step of a seed. */
 export type Tell = (line: string) => void;
 
 /** How a seed ended. */

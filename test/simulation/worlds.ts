@@ -14,10 +14,10 @@ export const worlds: Readonly<Record<Kind, (seed: number, report?: Tell) => Prom
   collection: runCollection,
   parents: runParents,
   pairs: runPairs,
-  // Loads the cluster's code behind the hooks of cluster/hooks.ts, or what a test has in their place.
+  // Loads the cluster's code through the hooks of cluster/hooks.ts, or those of a test.
   cluster: async (seed, report) =>
     await (await import('./cluster/run.ts')).runCluster(seed, report),
-  // Likewise, behind the hooks of archive/hooks.ts.
+  // Likewise, through the hooks of archive/hooks.ts.
   archive: async (seed, report) =>
     await (await import('./archive/run.ts')).runArchive(seed, report),
 };

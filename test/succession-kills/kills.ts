@@ -24,7 +24,7 @@ export interface KillsOptions {
 const moments = ['shadow', 'ready', 'cutover', 'cut_over', 'rollback'] as const;
 type Moment = (typeof moments)[number];
 
-/** What came of it. */
+/** The result. */
 export interface KillsResult {
   readonly records: number;
   /** By moment. */
@@ -76,7 +76,7 @@ export async function runKills(options: KillsOptions): Promise<KillsResult> {
   };
 }
 
-/** What is wrong with what came of it; nothing, where it is as it must be. */
+/** The faults of the result; empty: none. */
 export function findingsOf({ lost, repeated, brake }: KillsResult): readonly string[] {
   const reported = (what: string, of: Readonly<Record<string, readonly string[]>>) =>
     Object.entries(of).flatMap(([name, marks]) =>
@@ -139,7 +139,7 @@ class Killing {
     this.#late = [];
   }
 
-  /** Kills while the change is carried out, and looks afterwards what came of it. */
+  /** Kills while the change is carried out, and checks the result afterwards. */
   async #within(turn: 'cutover' | 'rollback'): Promise<void> {
     const before = turn === 'cutover' ? 'shadow' : 'cut_over';
     await this.#be(before);

@@ -26,7 +26,7 @@ export interface Move {
   readonly dir: string;
   readonly config: string;
   readonly pair: MovingUpstreams;
-  /** Writes the config anew. */
+  /** Writes the config again. */
   write(options?: MoveOptions): void;
   /** The delivered events. */
   lines(): readonly string[];

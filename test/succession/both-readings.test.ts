@@ -80,7 +80,7 @@ interface Resource {
   readonly type: string;
   readonly oldPath: string;
   readonly id: string;
-  /** Where the first company's are; with the path of one entity where it is asked for by its id. */
+  /** The paths of the first company; with the path of one entity if it is requested by its id. */
   readonly newPath: string;
   /** A field that both forms have and that a change does not touch, and how the old form calls it. */
   readonly field: string;

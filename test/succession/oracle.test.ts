@@ -1,5 +1,5 @@
-// The rules of a succession, asked of the real program by somebody who did not write its engine: two scripted upstreams over
-// one ledger (test/support/moving), and what reaches a file sink, counted by marks that no id depends on.
+// The rules of a succession, checked on the real program independently of its engine: two scripted upstreams over one
+// ledger (test/support/moving), and the events of a file sink, counted by marks that no id depends on.
 
 import { describe, expect, test } from 'vitest';
 import { runHere, startSluice } from '../support/cli.ts';

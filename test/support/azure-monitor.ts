@@ -1,10 +1,10 @@
-// Azure Monitor's Logs Ingestion API as Microsoft documents it (learn.microsoft.com, "Logs Ingestion API in Azure Monitor",
-// "Azure Monitor service limits", and the Azure SDK's troubleshooting guides), with what a client asks for a token: the
-// token endpoint of Microsoft Entra and the metadata service of a virtual machine. What an analyst sees is in `rows`:
-// without the columns that the rule does not declare, with what is longer than 64 KB cut, and nothing of a body that is no
-// array, which is answered 204 like any other. What must stay true: the service tells none of these three to its client.
-// What the rule declares is told by Azure Resource Manager, to whoever may read the rule (REST reference, "Resources" of
-// Azure Resource Graph and "Data Collection Rules - Get"), with a token of its own.
+// Azure Monitor's Logs Ingestion API as Microsoft documents it (learn.microsoft.com, "Logs Ingestion API in Azure
+// Monitor", "Azure Monitor service limits", and the Azure SDK's troubleshooting guides), with the token endpoint of
+// Microsoft Entra and the metadata service of a virtual machine. The view of an analyst is in `rows`: without the
+// columns that the rule does not declare, with values over 64 KB cut, and without bodies that are no array, which are
+// answered 204 like any other. Invariant: the service reports none of these three to its client. Azure Resource Manager
+// returns the rule's declaration to clients that may read the rule (REST reference, "Resources" of Azure Resource Graph
+// and "Data Collection Rules - Get"), with a token of its own.
 import {
   type HttpAnswer,
   type HttpReceiver,
@@ -38,15 +38,15 @@ export type AzureInterference = (request: ReceivedRequest, pass: () => HttpAnswe
 export interface AzureMonitor extends Pick<HttpReceiver, 'url' | 'requests' | 'close' | 'reopen'> {
   /** What an analyst finds, in the order of arrival. */
   readonly rows: readonly AzureRow[];
-  /** What the service takes without a word although nothing or not all of it arrives. */
+  /** Requests that the service accepts without an error although nothing or not all arrives. */
   readonly silent: readonly string[];
   /** How many tokens were given. */
   readonly tokens: number;
-  /** All tokens given so far end now. */
+  /** All tokens issued so far expire now. */
   endTokens(): void;
   /** So many calls are answered 429. */
   throttle(calls: number, retryAfterS?: number): void;
-  /** From now on asks this first; null: nobody. */
+  /** From now on calls this first; null: nothing. */
   interfere(how: AzureInterference | null): void;
 }
 

@@ -1,7 +1,6 @@
-// Where downloads and builds for the tests are kept between runs: in the user's cache directory, so that
-// every checkout on a machine shares them and a fresh clone starts with what is there. Several runs may
-// want to fill it at the same moment, so an entry is built beside its place and moved there whole: it
-// is either complete or absent.
+// The location of downloads and builds that the tests keep between runs: the user's cache directory, so that every
+// checkout on a machine shares them and a fresh clone starts with them. Several runs may fill the cache at the same
+// moment, so an entry is built beside its path and moved there whole: it is either complete or absent.
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';

@@ -1,7 +1,6 @@
-// Throw-away certificates for TLS tests, made by the openssl command: an authority, a server
-// certificate for 127.0.0.1, ::1 and localhost, a client certificate, and a server certificate that
-// ended yesterday. A second, unrelated authority stands for one that nobody trusts. They are made
-// once per run, live in the run's directory and are valid for two days.
+// Temporary certificates for TLS tests, made by the openssl command: an authority, a server certificate for 127.0.0.1,
+// ::1 and localhost, a client certificate, and a server certificate that expired yesterday. A second, unrelated
+// authority is the untrusted one. They are made once per run, live in the run's directory and are valid for two days.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from './children.ts';

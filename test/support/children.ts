@@ -16,7 +16,7 @@ export interface ProgramResult {
   readonly exitCode: number | null;
 }
 
-/** Runs a program to its end and tells what it said; a failure is a result, not an exception. */
+/** Runs a program to its end and returns its output; a failure is a result, not an exception. */
 export function runProgram(command: string, args: readonly string[]): Promise<ProgramResult> {
   return new Promise((resolve) => {
     execFile(command, args, { maxBuffer: 64 * 1024 * 1024 }, (error, output, errors) => {

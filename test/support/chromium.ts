@@ -1,5 +1,6 @@
-// A real Chromium with one page, driven through the DevTools protocol (https://chromedevtools.github.io/devtools-protocol/)
-// over its WebSocket. It notes what a page must not do: complain on the console, throw, or ask any other origin.
+// A real Chromium with one page, driven through the DevTools protocol
+// (https://chromedevtools.github.io/devtools-protocol/) over its WebSocket. It records forbidden actions of a page:
+// console errors, exceptions, requests to another origin.
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

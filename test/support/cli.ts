@@ -11,7 +11,7 @@ import { endChild, isRunning, spawnChild } from './children.ts';
 import { afterThisTest, patienceMs, waitUntil } from './temp.ts';
 
 const mainFile = fileURLToPath(new URL('../../src/boot/sluice.js', import.meta.url));
-/** Node's, which its first line has for those who start it by its name. */
+/** Node's options, as in the first line of the script for users who start it by name. */
 const flags =
   readFileSync(mainFile, 'utf8')
     .split('\n', 1)[0]
@@ -22,7 +22,7 @@ export interface SluiceOptions {
   readonly cwd?: string;
   /** Added to PATH, HOME and TMPDIR, which are all that is handed down. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What the program reads from stdin; left out: nothing. */
+  /** The input on stdin; undefined: none. */
   readonly stdin?: string;
   /** For `runSluice`: SIGKILL and reject after this. Default: `patienceMs`. */
   readonly timeoutMs?: number;
@@ -53,8 +53,8 @@ export async function runSluice(
 }
 
 /**
- * Runs a command line to its end within this process, which costs next to nothing: for commands that look or mend, where
- * neither the process nor its terminal matters. It is given no environment but `env`.
+ * Runs a command line to its end within this process, which costs next to nothing: for commands that inspect or repair,
+ * if neither the process nor its terminal matters. Its only environment is `env`.
  */
 export async function runHere(
   args: readonly string[],

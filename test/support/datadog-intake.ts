@@ -1,6 +1,6 @@
-// Datadog's log intake as its API reference tells (docs.datadoghq.com, "Send logs", v2): what it answers, and what an
-// analyst sees of a log. Two things it does without a word, with 202: a log above 1 MB is cut, and one whose time is more
-// than 18 hours back is stamped with the time of its arrival.
+// Datadog's log intake as in its API reference (docs.datadoghq.com, "Send logs", v2): its responses, and the logs that
+// an analyst sees. Two actions are silent, with 202: a log above 1 MB is cut, and one whose time is more than 18 hours
+// back gets the time of its arrival.
 import {
   type HttpAnswer,
   type HttpReceiver,
@@ -14,7 +14,7 @@ export interface DatadogOptions extends Pick<HttpReceiverOptions, 'tls'> {
   readonly payloadBytesMax?: number;
   /** Logs of a request. Default 1000. */
   readonly logsMax?: number;
-  /** Requests that hold such a text are refused as malformed. */
+  /** Requests with this text are rejected as malformed. */
   readonly refuses?: (body: string) => boolean;
 }
 
@@ -34,7 +34,7 @@ export type DatadogInterference = (request: ReceivedRequest, pass: () => HttpAns
 export interface DatadogIntake extends Pick<HttpReceiver, 'url' | 'requests' | 'close' | 'reopen'> {
   /** What an analyst finds, in the order of arrival. */
   readonly logs: readonly DatadogLog[];
-  /** From now on asks this first; null: nobody. */
+  /** From now on calls this first; null: nothing. */
   interfere(how: DatadogInterference | null): void;
 }
 

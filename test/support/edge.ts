@@ -4,8 +4,8 @@ import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { afterThisTest } from './temp.ts';
 
 /**
- * A sandbox with so many audit events that grows only when it is told to, until the test ends; the `upstreams` block that names
- * it, the entry in that block by itself, and the environment that it needs.
+ * A sandbox with a number of audit events that grows only on request, until the test ends; the `upstreams` block for
+ * it, the entry in that block by itself, and the environment for them.
  */
 export async function anEdge(events: number, name = 'edge') {
   const sandbox = await startSandbox({ events, logs: 0, rate: 0, firewallEveryS: 0 });

@@ -3,7 +3,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Collects all that nobody can reach any more. */
+/** Collects all unreachable objects. */
 export function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();

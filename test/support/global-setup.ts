@@ -1,7 +1,7 @@
-// Runs once in vitest's main process, before any test file. It makes the directory that everything
-// of this run lives in, and a small server on loopback through which test files, each its own
-// process, ask for what should exist once per run (`once-per-run.ts`). Nothing is started before it
-// is asked for; whatever was started ends with the run, also when the run is killed (`children.ts`).
+// Runs once in vitest's main process, before any test file. It creates the directory for all files of this run, and a
+// small server on loopback through which test files, each its own process, request resources that exist once per run
+// (`once-per-run.ts`). A resource starts at its first request and ends with the run, also when the run is killed
+// (`children.ts`).
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

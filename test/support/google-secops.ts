@@ -1,7 +1,7 @@
-// The import of Google SecOps as its API reference and UDM guide tell (docs.cloud.google.com/chronicle, "Chronicle API
-// ingestion methods", "UDM usage guide"; developers.google.com/identity/protocols/oauth2/service-account), with the token
-// endpoint that a service account asks, which checks its assertion by the public key. A request is taken in whole or
-// refused in whole; which of its events is wrong is not told.
+// The import of Google SecOps as in its API reference and UDM guide (docs.cloud.google.com/chronicle, "Chronicle API
+// ingestion methods", "UDM usage guide"; developers.google.com/identity/protocols/oauth2/service-account), with the
+// token endpoint for service accounts, which checks the assertion by the public key. A request is accepted whole or
+// rejected whole; the response does not name the wrong event.
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import {
   type HttpAnswer,
@@ -19,7 +19,7 @@ export interface SecOpsOptions extends Pick<HttpReceiverOptions, 'tls'> {
   readonly tooLarge?: 400 | 413;
   /** Seconds that a token lasts. Default 3599. */
   readonly tokenLifeS?: number;
-  /** Requests that hold such a text are refused as invalid. */
+  /** Requests with this text are rejected as invalid. */
   readonly refuses?: (body: string) => boolean;
 }
 
@@ -44,11 +44,11 @@ export interface SecOps extends Pick<HttpReceiver, 'url' | 'requests' | 'close' 
   readonly logs: readonly RawLog[];
   /** How many tokens were given. */
   readonly tokens: number;
-  /** All tokens given so far end now. */
+  /** All tokens issued so far expire now. */
   endTokens(): void;
   /** What the account may do is taken away, or given back. */
   permit(may: boolean): void;
-  /** From now on asks this first; null: nobody. */
+  /** From now on calls this first; null: nothing. */
   interfere(how: SecOpsInterference | null): void;
 }
 

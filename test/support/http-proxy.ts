@@ -1,10 +1,10 @@
-// An HTTP proxy on loopback, which forwards what is asked in plain and tunnels the rest.
+// An HTTP proxy on loopback, which forwards plain requests and tunnels the rest.
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterThisTest } from './temp.ts';
 
-/** What the proxy was asked. */
+/** The proxy's requests. */
 export interface ProxySeen {
   readonly method: string;
   readonly target: string;

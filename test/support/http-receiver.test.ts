@@ -1,4 +1,4 @@
-// That the HTTP receiver keeps what was sent and misbehaves as told.
+// The HTTP receiver keeps its requests and misbehaves as scripted.
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { request } from 'undici';
 import { describe, expect, test } from 'vitest';

@@ -48,13 +48,15 @@ export type HttpAnswer =
 export type HttpAnswerer = (request: ReceivedRequest) => HttpAnswer | Promise<HttpAnswer>;
 
 export interface HttpReceiverOptions {
-  /** Serve HTTPS with these; left out: HTTP. */
+  /** Serve HTTPS with these; undefined: HTTP. */
   readonly tls?: Certificates;
   /** Take only clients that show a certificate of the same authority. Default false. */
   readonly clientCertificates?: boolean;
   /** Default: always 200 with an empty body. */
   readonly answer?: HttpAnswerer;
-  /** False: a request is told to the answerer and then forgotten, so that a long run fits into memory. Default true. */
+  /**
+   * False: a request is passed to the answerer and then forgotten, so that a long run fits into memory. Default true.
+   */
   readonly keep?: boolean;
 }
 

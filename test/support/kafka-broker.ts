@@ -39,8 +39,8 @@ export interface KafkaOptions {
   /** Broker settings that win over those here, for example `{ 'message.max.bytes': '2000' }`. */
   readonly settings?: Readonly<Record<string, string>>;
   /**
-   * Further listeners without protection, each behind a proxy: where the broker listens, and the port of the proxy, where it
-   * tells the clients of that listener to come to.
+   * Further listeners without protection, each behind a proxy: the broker's own port, and the port of the proxy, which
+   * it advertises to the clients of that listener.
    */
   readonly behind?: readonly { readonly port: number; readonly proxy: number }[];
 }
@@ -185,10 +185,10 @@ class BrokerProcess implements KafkaBroker {
   }
 }
 
-// The port opens some time before the broker has registered itself, so it is asked for the brokers it
-// knows: a Metadata request, version 1, for no topic, written out here because vitest's main process
-// needs no more of a Kafka client than this (Kafka protocol guide, "Metadata API"). The answer is
-// length, correlation id and the list of brokers, all beginning with 32-bit integers.
+// The port opens some time before the broker has registered itself, so this requests the brokers it knows: a Metadata
+// request, version 1, for no topic, written out here because vitest's main process needs no more of a Kafka client than
+// this (Kafka protocol guide, "Metadata API"). The response is length, correlation id and the list of brokers, all
+// starting with 32-bit integers.
 function brokersKnownAt(address: string): Promise<number> {
   const request = Buffer.from('0000000e00030001000000010000' + '00000000', 'hex');
   const [host, port] = address.split(':');
@@ -201,7 +201,7 @@ function brokersKnownAt(address: string): Promise<number> {
       if (answer.length >= 12) socket.destroy();
     });
     socket.once('timeout', () => socket.destroy());
-    socket.once('error', () => socket.destroy()); // not up yet: the caller asks again
+    socket.once('error', () => socket.destroy()); // not up yet: the caller tries again
     socket.once('close', () => resolve(brokerCount(answer)));
   });
 }
@@ -293,9 +293,9 @@ const singleNodeSettings: Readonly<Record<string, string>> = {
   'share.coordinator.state.topic.min.isr': '1',
   'min.insync.replicas': '1',
   'auto.create.topics.enable': 'true',
-  // Shut down in order, a lone broker takes the leaders from its partitions while transactions still end. For want of a
-  // leader it then skips the marks of one that it has answered as committed: its records are aborted at the next
-  // start, and the group's offset stays unstable for ever. That is Kafka's to mend; without this it stops no less cleanly.
+  // Shut down in order, a lone broker removes the leaders from its partitions while transactions still end. Without a
+  // leader it then skips the marks of one that it has answered as committed: its records are aborted at the next start,
+  // and the group's offset stays unstable for ever. Only Kafka can fix that; without this it stops no less cleanly.
   'controlled.shutdown.enable': 'false',
   // A broker that crashed may register again only once its old session has run out; default 9 s.
   'broker.session.timeout.ms': '3000',

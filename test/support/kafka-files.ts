@@ -1,7 +1,7 @@
-// What a Kafka broker needs on disk: its jars, fetched from Maven Central by `kafka/pom.xml`, and a
-// formatted storage directory to copy for each new broker (formatting takes a Java start of its own,
-// and its result depends on nothing that differs between brokers), and the classes as Java reads them
-// fastest. All are kept in the cache and made anew when the pom or the settings here change.
+// The files of a Kafka broker: its jars, fetched from Maven Central by `kafka/pom.xml`, a formatted storage directory
+// to copy for each new broker (formatting takes a Java start of its own, and its result depends on nothing that differs
+// between brokers), and the classes in the form that Java loads fastest. All are kept in the cache and created again
+// when the pom or the settings here change.
 import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

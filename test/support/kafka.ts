@@ -19,9 +19,9 @@ export {
 export { kafkaAccount } from './kafka-files.ts';
 
 /**
- * The broker that all tests of this run share, started when first asked for (ask in `beforeAll`: the
- * first time on a machine it is downloaded). With KAFKA_BROKERS set that one is used, and its
- * `protected` is null. Use topic names of your own (`newTopic`).
+ * The broker that all tests of this run share, started at the first request (call it in `beforeAll`: the first time on
+ * a machine it is downloaded). With KAFKA_BROKERS set that one is used, and its `protected` is null. Use topic names of
+ * your own (`newTopic`).
  */
 export function sharedKafka(): Promise<KafkaAddresses> {
   return oncePerRun('kafka', makeSharedKafka);
@@ -38,7 +38,7 @@ export interface TopicOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** Makes a topic whose name begins with `prefix` and is used by nobody else; resolves to the name. */
+/** Creates a topic whose name starts with `prefix` and is unique; resolves to the name. */
 export async function newTopic(prefix: string, options: TopicOptions = {}): Promise<string> {
   const topic = `${prefix}-${randomUUID()}`;
   await createTopic(await kafkaBrokers(), topic, options);
@@ -64,7 +64,7 @@ export async function createTopic(
   }
 }
 
-// A broker may not have heard yet of a topic that it has just made, and then answers that there is none.
+// A broker may not know a topic yet that it has just created, and then answers that there is none.
 async function isLed(admin: Admin, topic: string, partitions: number): Promise<boolean> {
   try {
     const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
@@ -93,8 +93,8 @@ export interface ReadOptions {
   /** Default `read_committed`: records of aborted and unfinished transactions are not seen. */
   readonly isolation?: 'read_committed' | 'read_uncommitted';
   /**
-   * Wait until at least so many records are there, or until this says yes; then read on to the end
-   * as it is by then. Left out: read to the end as it is now.
+   * Wait for this number of records, or until this returns true; then read on to the end at that time. Undefined: read
+   * to the end as it is now.
    */
   readonly until?: number | ((records: readonly ReadRecord[]) => boolean);
   /** Default 20 seconds. */
@@ -150,8 +150,8 @@ interface OffsetLister {
 
 let prepared = false;
 
-// The end of a topic as kafkajs asks for it is where the oldest unfinished transaction begins. A commit is answered
-// before the broker has finished it, so a reader would stop short of what it has just been told is there.
+// kafkajs reports as the end of a topic the start of the oldest unfinished transaction. A commit is answered before the
+// broker has finished it, so a reader would stop before records that the broker has just acknowledged.
 function prepareKafkajs(): void {
   if (prepared) return;
   prepared = true;
@@ -193,7 +193,7 @@ class TopicReader {
       allowAutoTopicCreation: false,
     });
     this.#consumer = consumer;
-    // Told also for batches of which a consumer sees nothing: aborted records and transaction marks.
+    // Called also for batches of which a consumer sees nothing: aborted records and transaction marks.
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
       this.#nextOffsets.set(payload.partition, BigInt(payload.lastOffset) + 1n);
     });

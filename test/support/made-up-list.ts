@@ -1,5 +1,5 @@
-// A list that a test makes up instead of running a server: what its stream declares, what a request
-// asks for, and answers as an upstream client gives them.
+// A list that a test scripts instead of running a server: the declarations of its stream, the requested page, and
+// responses as an upstream client returns them.
 
 import type { Answer } from '../../src/contracts/answer.ts';
 import type { ListStream, Pagination } from '../../src/contracts/source.ts';
@@ -25,7 +25,7 @@ export function madeUpList(get: Upstream['get'], differing: Partial<ListStream> 
   };
 }
 
-/** The same stream, answered by `get`, which may ask it. */
+/** The same stream, answered by `get`, which may call it. */
 export function answeredBy(
   stream: ListStream,
   get: (request: UpstreamRequest, signal: AbortSignal) => ReturnType<Upstream['get']>,
@@ -33,7 +33,7 @@ export function answeredBy(
   return { ...stream, upstream: { get } };
 }
 
-/** What page a request asks for. */
+/** The page that a request is for. */
 export function queryIn({ query }: UpstreamRequest): PageQuery {
   const { cursor = null, limit = null, offset } = Object.fromEntries(query);
   return {

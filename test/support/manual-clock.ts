@@ -1,5 +1,5 @@
-// A clock that stands still until a test moves it. Sleepers wake in the order they are due, and after each waking the
-// event loop is given a few turns, so that what the sleeper does next happens before time goes on.
+// A clock that only a test moves. Sleepers wake in the order they are due, and after each waking the event loop runs
+// for a few turns, so that the sleeper's next actions happen before time moves.
 
 import type { Clock } from '../../src/contracts/tools.ts';
 
@@ -12,11 +12,11 @@ interface Sleeper {
 export interface ManualClock extends Clock {
   /** How many are asleep now. */
   readonly sleepers: number;
-  /** Milliseconds until the next sleeper is due; null when nobody sleeps. */
+  /** Milliseconds until the next sleeper is due; null: there is no sleeper. */
   readonly nextInMs: number | null;
   /** Moves time on by `ms`, waking each sleeper at its own moment, then settles. */
   advance(ms: number): Promise<void>;
-  /** Moves time to the next sleeper and wakes it; says how far that was, or null when nobody sleeps. */
+  /** Moves time to the next sleeper and wakes it; returns the time moved, or null if there is no sleeper. */
   advanceToNext(): Promise<number | null>;
   /** Lets the wall clock jump by `ms`, which waits do not feel. */
   jump(ms: number): void;
@@ -24,7 +24,7 @@ export interface ManualClock extends Clock {
   settle(): Promise<void>;
 }
 
-/** A clock that starts at `start` (epoch ms, 2026-01-01T00:00:00Z if left out) and moves only when told. */
+/** A clock that starts at `start` (epoch ms, default 2026-01-01T00:00:00Z) and moves only on request. */
 export function manualClock(start: number = Date.UTC(2026, 0, 1)): ManualClock {
   let elapsedMs = 0;
   let offsetMs = 0;

@@ -1,4 +1,4 @@
-// A list's checkpoint as version 1 of it would hold the same: all fields side by side.
+// A list's checkpoint in the form of version 1: all fields side by side.
 
 import { isObject, type Json } from '../../src/contracts/json.ts';
 

@@ -1,7 +1,7 @@
-// What exists once in a run of the tests: the shared Kafka broker, the throw-away CAs, the rsyslog
-// program. Test files run in processes of their own, so they ask vitest's main process for it
-// (`global-setup.ts`), which makes it at the first request and gives everyone the same answer.
-// Outside vitest (a benchmark, the main process itself) the making happens in this process, once.
+// Resources that exist once in a run of the tests: the shared Kafka broker, the temporary CAs, the rsyslog program.
+// Test files run in processes of their own, so they request them from vitest's main process (`global-setup.ts`), which
+// creates each at the first request and returns the same one to all. Outside vitest (a benchmark, the main process
+// itself) each is created in this process, once.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ declare module 'vitest' {
   }
 }
 
-/** Everything that exists once per run, by the name it is asked for. All of it is plain JSON. */
+/** Everything that exists once per run, by name. All values are plain JSON. */
 export interface RunThings {
   readonly kafka: KafkaAddresses;
   readonly certificates: Certificates;
@@ -30,7 +30,7 @@ export interface RunThings {
 
 export type RunThing = keyof RunThings;
 
-/** How each of them is made, in the main process, the first time it is asked for. */
+/** How each of them is created, in the main process, at the first request. */
 export type Makers = { readonly [Name in RunThing]: () => Promise<RunThings[Name]> };
 
 const madeHere = new Map<RunThing, Promise<unknown>>();
@@ -44,7 +44,7 @@ function providedRun(): { readonly dir: string; readonly url: string } | undefin
   }
 }
 
-/** The thing of that name, made by the first who asks; everyone else waits for the same one. */
+/** The resource of that name, created for the first caller; later callers wait for the same one. */
 export async function oncePerRun<Name extends RunThing>(
   name: Name,
   make: () => Promise<RunThings[Name]>,

@@ -16,7 +16,7 @@ import { afterThisTest, freePorts, tempDir, waitUntil } from './temp.ts';
 export interface OpenSearch {
   /** `http://127.0.0.1:port`. */
   readonly url: string;
-  /** Asks it, and resolves to its answer; rejects where that is no success. */
+  /** Sends a request, and resolves to the response; rejects if that is no success. */
   ask(method: string, path: string, body?: unknown): Promise<OpenSearchAnswer>;
   /** Starts it again; resolves when it answers. */
   start(): Promise<void>;

@@ -31,7 +31,7 @@ interface OtlpJson {
   }[];
 }
 
-/** Starts one; skips the test that asks, saying so, where it cannot be built. */
+/** Starts one; skips the calling test, with the reason, if it cannot be built. */
 export async function startOtlpCollector({ skip }: TestContext): Promise<OtlpCollector> {
   const program = await goProgram(join(import.meta.dirname, 'otlp-collector')).catch(
     (error: unknown): never =>

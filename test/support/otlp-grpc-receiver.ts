@@ -1,6 +1,5 @@
-// An OTLP/gRPC logs receiver: the server of @grpc/grpc-js, with the decoder of the tests behind it, which answers as the test
-// says: with any status, a partial success, or not at all. Receivers take 4 MB a message unless told otherwise, and so does
-// this one.
+// An OTLP/gRPC logs receiver: the server of @grpc/grpc-js, with the decoder of the tests, which responds as scripted:
+// with any status, a partial success, or not at all. Receivers accept 4 MB a message by default, and so does this one.
 import {
   Metadata,
   Server,
@@ -46,7 +45,7 @@ export interface OtlpGrpcReceiver {
 
 const path = '/opentelemetry.proto.collector.logs.v1.LogsService/Export';
 
-/** Starts a receiver on a free loopback port; it accepts everything until told otherwise. */
+/** Starts a receiver on a free loopback port; it accepts everything by default. */
 export async function startOtlpGrpcReceiver(
   options: OtlpGrpcOptions = {},
 ): Promise<OtlpGrpcReceiver> {
@@ -107,7 +106,7 @@ export async function startOtlpGrpcReceiver(
   };
 }
 
-/** google.rpc.Status with a DebugInfo, a RetryInfo of so many seconds, and another detail behind it. */
+/** google.rpc.Status with a DebugInfo, a RetryInfo in seconds, and another detail after it. */
 function detailsOf({ code, retryAfterS }: { code: number; retryAfterS?: number }): Metadata {
   const metadata = new Metadata();
   if (retryAfterS === undefined) return metadata;

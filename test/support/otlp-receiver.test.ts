@@ -1,5 +1,5 @@
-// That the OTLP receiver's own decoder reads what another implementation writes, that its tables are
-// those of the standard, and that it answers as told.
+// The OTLP receiver's own decoder reads the output of another implementation, its tables are those of the standard, and
+// it responds as scripted.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -137,7 +137,7 @@ describe('startOtlpReceiver', () => {
   });
 });
 
-// Buffers are Uint8Arrays that `toEqual` tells apart from them.
+// Buffers are Uint8Arrays, which `toEqual` treats as different from plain ones.
 function withPlainBytes(value: unknown): unknown {
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (Array.isArray(value)) return value.map(withPlainBytes);

@@ -51,7 +51,7 @@ export interface OtlpReceiver {
   reopen(): Promise<void>;
 }
 
-/** Starts a receiver on a free loopback port; it accepts everything until told otherwise. */
+/** Starts a receiver on a free loopback port; it accepts everything by default. */
 export async function startOtlpReceiver(
   options: Omit<HttpReceiverOptions, 'answer'> = {},
 ): Promise<OtlpReceiver> {

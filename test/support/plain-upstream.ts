@@ -74,7 +74,7 @@ export function streamsOf(
   return definition.streams(settingsOf(definition, given), { name: 'src', upstream });
 }
 
-/** Lines that nobody reads. */
+/** Lines without a reader. */
 export const noLog: Log = {
   debug: () => undefined,
   info: () => undefined,

@@ -1,7 +1,6 @@
-// Writes rsyslogd's configuration for a test. One ruleset takes all inputs: it decodes structured
-// data and CEF and appends one line of JSON per message. Control characters are left as received, so
-// that a test sees the message and not rsyslog's rewriting of it. rsyslogd's own messages go to a file
-// of their own, for the reports of failing tests.
+// Writes rsyslogd's configuration for a test. One ruleset processes all inputs: it decodes structured data and CEF and
+// appends one line of JSON per message. Control characters are left as received, so that a test sees the message and
+// not rsyslog's rewriting. rsyslogd's own messages go to a separate file, for the reports of failing tests.
 import { join } from 'node:path';
 import type { Certificates } from './certificates.ts';
 
@@ -75,10 +74,10 @@ action(type="omfile" file=${quoted('own.log')})
 `;
 }
 
-// CEF is the message of RFC 5424, or begins where RFC 3164 has its tag (which rsyslog then takes
-// "CEF:" for), or is the whole line without any syslog header. liblognorm 2.0.6 skips one character
-// after the header, taking it for the blank that its own examples have there; the standard has none
-// (its examples: `|10|src=…`), so a blank is put in, else the first key loses its first letter.
+// CEF is the message of RFC 5424, or starts at the tag of RFC 3164 (rsyslog then treats "CEF:" as the tag), or is the
+// whole line without any syslog header. liblognorm 2.0.6 skips one character after the header, expecting the blank that
+// its own examples have there; the standard has none (its examples: `|10|src=…`), so a blank is inserted, else the
+// first key loses its first character.
 function decodeCef(ruleBase: string): string {
   return `  set $.cef = "";
   if ($msg startswith "CEF:") then { set $.cef = $msg; }

@@ -1,8 +1,8 @@
-// A real rsyslogd as the receiver in syslog and CEF tests: UDP, plain TCP (octet counting and LF, told
-// apart frame by frame), TLS, and RELP with and without TLS on loopback. What it understood of each message comes back parsed,
-// structured data through mmpstrucdata and CEF through liblognorm, both written by other people than
-// our formatter, so agreement means something. imtcp, never imptcp: the latter can write gigabytes
-// for one oversized frame; a file size limit stands behind that.
+// A real rsyslogd as the receiver in syslog and CEF tests: UDP, plain TCP (octet counting and LF, distinguished frame
+// by frame), TLS, and RELP with and without TLS on loopback. Its parsed form of each message comes back, structured
+// data through mmpstrucdata and CEF through liblognorm, both independent of our formatter, so agreement means
+// something. imtcp, never imptcp: the latter can write gigabytes for one oversized frame; a file size limit protects
+// against that.
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,7 +57,7 @@ export interface Rsyslog {
   stop(): Promise<void>;
   /** Ends it at once (SIGKILL): what it had read and not written is lost. */
   kill(): Promise<void>;
-  /** Freezes it (SIGSTOP): connections stay open and nobody reads. `resume` undoes it. */
+  /** Freezes it (SIGSTOP): connections stay open and are not read. `resume` undoes it. */
   pause(): void;
   resume(): void;
   /** What rsyslogd had to say about itself. */
@@ -95,7 +95,7 @@ export async function startRsyslog(options: RsyslogOptions = {}): Promise<Rsyslo
 interface Setup {
   readonly program: RsyslogProgram;
   readonly dir: string;
-  /** Writes the configuration anew, with another server certificate. */
+  /** Writes the configuration again, with another server certificate. */
   readonly configure: (shown: Certificates) => void;
   readonly fileBytesMax: number;
 }
@@ -201,7 +201,7 @@ class RsyslogProcess implements Rsyslog {
   }
 }
 
-// Asked of the kernel rather than by connecting: rsyslogd would log a half-made TLS connection.
+// Read from the kernel, not by connecting: rsyslogd would log an unfinished TLS connection.
 function listens(table: 'tcp' | 'udp', port: number): boolean {
   const localAddress = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return readFileSync(`/proc/net/${table}`, 'utf8').includes(`: ${localAddress} 00000000:0000 `);

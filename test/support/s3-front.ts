@@ -1,4 +1,5 @@
-// What a sink asks of an S3 server, passed on as it was asked, down to the signature: for a front that loses some of it.
+// A proxy for a sink's requests to an S3 server, passed on unchanged, down to the signature: for tests that lose some
+// of them.
 import { request } from 'node:http';
 import type { HttpAnswer, ReceivedRequest } from './http-receiver.ts';
 

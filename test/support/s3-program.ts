@@ -16,7 +16,7 @@ const moto = '5.2.5';
 const hint =
   'The tests of S3 run a real server: install Go, so that versitygw can be built, or Python with pip for moto.';
 
-/** What will be found, as far as that can be told at once. */
+/** The program that will be found, as far as that is known at once. */
 export async function s3ServerName(): Promise<S3Program['name']> {
   return (await runProgram('go', ['version'])).exitCode === 0 ? 'versitygw' : 'moto';
 }

@@ -56,7 +56,7 @@ export class S3Server {
     });
   }
 
-  /** What the config of a sink says of it. */
+  /** The config of a sink for it. */
   get settings() {
     return {
       endpoint: this.endpoint,
@@ -85,7 +85,7 @@ export class S3Server {
     return store;
   }
 
-  /** Credentials and place for the program's environment. */
+  /** Credentials and address for the program's environment. */
   get env() {
     return {
       AWS_ACCESS_KEY_ID: accessKeyId,
@@ -150,7 +150,7 @@ export class S3Server {
     }
   }
 
-  /** Ends it with all connections; what it was told is kept. */
+  /** Ends it with all connections; its requests are kept. */
   async stop(): Promise<void> {
     await endChild(this.#child, 'SIGKILL');
   }
@@ -169,7 +169,7 @@ export interface StoredObject {
 
 let shared: Promise<S3Server> | undefined;
 
-/** One server for all that ask in this process. */
+/** One server for all callers in this process. */
 export function sharedS3(): Promise<S3Server> {
   shared ??= startS3();
   return shared;

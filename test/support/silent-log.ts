@@ -1,4 +1,4 @@
-// A log that says nothing, for tests of what is done and not of what is told.
+// A log that writes nothing, for tests of actions and not of messages.
 
 import type { Log } from '../../src/contracts/tools.ts';
 

@@ -6,7 +6,7 @@ import { sinks } from '../../connectors/index.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import { openSink, someEvents } from './sink-opening.ts';
 
-/** What a test asks for: send so many events from that offset on. Or `probe`, or `close`. */
+/** A test's request: send a number of events from that offset on. Or `probe`, or `close`. */
 export type SinkChildAsk =
   | { readonly ask: 'send'; readonly count: number; readonly first: number }
   | { readonly ask: 'probe' }

@@ -64,7 +64,7 @@ export interface OpeningWishes {
   readonly position?: number;
   readonly mark?: Json | null;
   readonly report?: SinkOpening['report'];
-  /** Keeps a mark, as the engine does beside the position. Default: nobody does. */
+  /** Keeps a mark, as the engine does beside the position. Default: not kept. */
   readonly remember?: (mark: Json) => Promise<void>;
 }
 

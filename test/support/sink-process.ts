@@ -1,4 +1,4 @@
-// Starts `sink-child.ts`: one sink in a process of its own, and asks it to send. It ends with the test.
+// Starts `sink-child.ts`: one sink in a process of its own that sends on request. It ends with the test.
 
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';

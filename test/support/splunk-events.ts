@@ -33,7 +33,7 @@ export interface Reading {
   readonly indexer: number;
   /** `TRUNCATE` of props.conf: characters of an event that are kept; 0: all. */
   readonly truncate: number;
-  /** Events with such a text are refused as invalid, and those behind them in the request with them. */
+  /** Events with this text are rejected as invalid, and so are later ones in the request. */
   readonly refuses: ((raw: string) => boolean) | null;
 }
 

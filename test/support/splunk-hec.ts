@@ -26,7 +26,7 @@ export interface Splunk extends Pick<HttpReceiver, 'url' | 'requests' | 'close' 
   readonly indexed: readonly IndexedEvent[];
   /** All cookies that were given so far lead nowhere any more. */
   expireCookies(): void;
-  /** From now on asks this first; null: nobody. */
+  /** From now on calls this first; null: nothing. */
   interfere(how: Interference | null): void;
 }
 

@@ -1,8 +1,8 @@
-// One Splunk indexer with an HTTP Event Collector, as its documents tell (help.splunk.com, "HTTP Event Collector"): what
-// it answers to a post, to a poll and to a question after its health, and what a search finds afterwards. An event that
-// was taken is in memory only until it is written; the acknowledgement speaks of the writing, and a kill loses what was
-// not written. What must stay true: an ackId counts from 0 for each channel, `true` is told once, and `false` says
-// nothing: waiting, lost and never heard of look the same.
+// One Splunk indexer with an HTTP Event Collector, as in its documents (help.splunk.com, "HTTP Event Collector"): its
+// responses to a post, to a poll and to a health check, and the later results of a search. An accepted event is in
+// memory only until it is written; the acknowledgement means written, and a kill loses unwritten events. Invariant: an
+// ackId counts from 0 for each channel, `true` is sent once, and `false` proves nothing: waiting, lost and unknown look
+// the same.
 import type { HttpAnswer, ReceivedRequest } from './http-receiver.ts';
 import {
   type IndexedEvent,
@@ -22,7 +22,7 @@ export interface IndexerOptions extends Omit<Reading, 'indexer'> {
   readonly contentLengthMax: number;
   /** How often a request is polled in vain before it counts as written; each other request is written at once. */
   readonly pollsInVain: number;
-  /** What a poll of a channel says that this indexer has never heard of. */
+  /** The response to a poll of a channel that this indexer does not know. */
   readonly unknownChannel: 'false' | 'refused';
 }
 
@@ -35,7 +35,7 @@ interface Channel {
   nextAckId: number;
   /** By ackId: not written yet. */
   readonly waiting: Map<number, Waiting>;
-  /** Written, and not told yet. */
+  /** Written, and not reported yet. */
   readonly written: Set<number>;
 }
 
@@ -114,7 +114,7 @@ export class SplunkIndexer {
     this.isUp = true;
   }
 
-  /** As `ack_idle_cleanup` does, or a crash: nobody will hear of what is in there. */
+  /** As `ack_idle_cleanup` does, or a crash: its content is never acknowledged. */
   forgetChannels(): void {
     this.#channels = new Map();
   }
@@ -158,7 +158,7 @@ export class SplunkIndexer {
     });
     const isLost = this.#losesNext && channel !== null;
     const isLate = isLost || this.#isHeld || (token.ack && this.#options.pollsInVain > 0);
-    // Those before a wrong one are taken too: so it is with Splunk, and nothing tells how many.
+    // Events before a wrong one are accepted too, as in Splunk, and no response gives their number.
     if (!isLate || refusal !== null) this.#write(events);
     if (refusal !== null) throw refusal;
     if (channel === null) return reply(200, 'Success', 0);

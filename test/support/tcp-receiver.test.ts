@@ -1,4 +1,4 @@
-// That the TCP receiver splits frames rightly however they arrive, and fails as told.
+// The TCP receiver splits frames correctly however they arrive, and fails as scripted.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';

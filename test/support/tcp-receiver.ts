@@ -39,7 +39,7 @@ export interface Frame {
 }
 
 export interface TcpReceiverOptions {
-  /** Speak TLS with these; left out: plain TCP. */
+  /** Speak TLS with these; undefined: plain TCP. */
   readonly tls?: Certificates;
   /** Take only TLS clients that show a certificate of the same authority. Default false. */
   readonly clientCertificates?: boolean;

@@ -10,8 +10,8 @@ import { onTestFinished } from 'vitest';
 import { runDir } from './once-per-run.ts';
 
 /**
- * An empty directory. Removed when the test that asked for it ends; asked for outside a test (in
- * `beforeAll`, say) it stays until the run ends.
+ * An empty directory. Removed when the calling test ends; created outside a test (for example in `beforeAll`) it stays
+ * until the run ends.
  */
 export function tempDir(prefix = 'test-'): string {
   const dir = mkdtempSync(join(runDir(), prefix));
@@ -71,9 +71,8 @@ export async function waitUntil<T>(
 }
 
 /**
- * A loopback port that nothing listens on, TCP or UDP. It lies below the range from which the system
- * gives out ports (Linux: 32768 and up), so that no other socket takes it while the server that it
- * is for is not up yet, or is being restarted.
+ * A loopback port that nothing listens on, TCP or UDP. It lies below the system's range of ephemeral ports (Linux:
+ * 32768 and up), so that no other socket uses it before its server is up, or while that restarts.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -95,7 +94,7 @@ async function isFree(port: number): Promise<boolean> {
   }
 }
 
-/** As many distinct free ports as asked for. */
+/** The requested number of distinct free ports. */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const ports = new Set<number>();
   while (ports.size < count) ports.add(await freePort());

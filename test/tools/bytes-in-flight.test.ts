@@ -72,7 +72,7 @@ describe('bodies in flight', () => {
       );
 
       expect(lengths).toEqual(new Array(12).fill(size));
-      // The one that always goes on, and what each connection had read before it was told to wait.
+      // The one that always continues, and the bytes that each connection had read before it had to wait.
       expect(most).toBeLessThan(4 * MiB + size + 12 * 128 * 1024);
       expect(http.inFlight.bytes).toBe(0);
     },
@@ -113,7 +113,7 @@ describe('bodies in flight', () => {
       expect(inFlight.bytes).toBe(30);
       expect([read(10), read(10), read(10)]).toEqual([true, true, true]);
       expect(inFlight.bytes).toBe(20);
-      // Another poll waits, since it did not begin first; alone it would go on.
+      // Another poll waits, since it did not begin first; alone it would continue.
       await inFlight.during(async () => expect(read(200)).toBe(false));
     });
 

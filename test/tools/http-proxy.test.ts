@@ -1,4 +1,4 @@
-// Requests through an HTTP proxy: http:// is forwarded, https:// goes through a tunnel, and what a proxy refuses is told.
+// Requests through an HTTP proxy: http:// is forwarded, https:// uses a tunnel, and a proxy's rejection is reported.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../../src/contracts/tools.ts';

@@ -1,5 +1,5 @@
-// A list's body as it is read: taken exactly when all of it is JSON, its records found where
-// parsing finds them, its envelope as it was, and each id with the text that upstream wrote.
+// A list's body as it is read: accepted exactly if the whole body is JSON, its records found where parsing finds them, its
+// envelope unchanged, and each id with the text that upstream wrote.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -12,7 +12,7 @@ import { Secret } from '../../src/contracts/secret.ts';
 import type { Log } from '../../src/contracts/tools.ts';
 import { afterThisTest } from '../support/temp.ts';
 
-/** Where it listens, and what it was asked. */
+/** Its address, and its requests. */
 export interface Serving {
   readonly url: string;
   readonly asked: readonly Asked[];

@@ -1,6 +1,6 @@
-// The judge of a torture run. It holds what every sink has against what the sandbox's ledger says could be read: each
-// record in each sink, once where once is promised, character for character, and nothing that upstream never had. What a
-// sink refused for good counts as accounted for while it is a dead letter. Each finding names uids, streams and places.
+// The judge of a torture run. It compares every sink with the sandbox's ledger: each record in each sink, once if the
+// sink promises once, character for character, and no record that upstream never had. An event that a sink rejected
+// permanently counts while it is a dead letter. Each finding names uids, streams and paths.
 
 import { runSluice } from '../support/cli.ts';
 import { consumeAll, type KafkaBroker } from '../support/kafka.ts';
@@ -131,7 +131,7 @@ function ledgerFindings(
     let unread = 0;
     for (const { uid } of mine) {
       const raw = rawOf(uid);
-      // What is missing is told as such; here only what has arrived can be compared.
+      // Missing records are reported separately; here only arrived ones can be compared.
       if (raw === undefined) {
         unread += 1;
         continue;

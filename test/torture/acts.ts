@@ -1,7 +1,7 @@
-// What a torture run does, by lane: to the process (process-acts.ts), to each sink's receiver, to upstream
-// (upstream-acts.ts). An act breaks one thing, waits, and mends it again before it resolves, so that the next act of its
-// lane finds everything in order. Acts use only what an operator or a bad day could: signals, closed ports, wrong
-// answers, other certificates. Nothing in the program is told of them.
+// The acts of a torture run, by lane: on the process (process-acts.ts), on each sink's receiver, on upstream
+// (upstream-acts.ts). An act breaks one thing, waits, and repairs it before it resolves, so that the next act of its
+// lane finds everything in order. Acts use only means of an operator or a bad day: signals, closed ports, wrong
+// responses, other certificates. The program gets no notice of them.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
@@ -13,7 +13,7 @@ import { kafkaSinks } from './receivers.ts';
 import type { Stage } from './stage.ts';
 import { dataActs, upstreamActs } from './upstream-acts.ts';
 
-/** Does one act and mends it. */
+/** Does one act and undoes it. */
 export type Perform = (stage: Stage, act: Act) => Promise<void>;
 
 /** A lane's acts by name, and how fast they follow each other. */

@@ -1,6 +1,7 @@
-// What happens to the certificates of the two receivers that speak TLS, rsyslog and the HTTP receiver: one expires and is
-// renewed under the same authority, the authority itself is replaced, and a stranger shows one of its own. While what is
-// shown is not to be trusted, not one event may go there; once it is mended everything goes on without a restart.
+// Acts on the certificates of the two receivers with TLS, rsyslog and the HTTP receiver: one expires and is renewed
+// under the same authority, the authority itself is replaced, and a stranger shows one of its own. While the
+// certificate is not trusted, not one event may be sent there; once it is valid again everything resumes without a
+// restart.
 
 import { setTimeout as delay, setImmediate as turnOver } from 'node:timers/promises';
 import type { Certificates } from '../support/certificates.ts';

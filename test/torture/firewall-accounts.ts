@@ -1,6 +1,6 @@
-// Whether the change events that were delivered tell the firewall as it is: laid over each other in the order of the
-// spool they must come to the very objects, policies and rules that the ledger has at the end. A change that was told
-// wrongly, a removal that was invented and one that was missed all leave another picture.
+// Whether the delivered change events describe the firewall as it is: applied in the order of the spool they must
+// result in the very objects, policies and rules that the ledger has at the end. A wrong change, an invented removal
+// and a missed one all lead to another result.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { FiledEvent } from './filed.ts';

@@ -1,6 +1,6 @@
-// What happens when in a torture run: for each lane (the process, each sink, upstream) an endless row of acts, drawn from
-// the seed alone, so that a failing seed does the same again. Acts come in shuffled rounds, each act once a round: a
-// short run meets nearly all of them. When an act meets the program is up to the machine; what is done is not.
+// The schedule of a torture run: for each lane (the process, each sink, upstream) an endless sequence of acts, drawn
+// from the seed alone, so that a failing seed does the same again. Acts come in shuffled rounds, each act once a round:
+// a short run includes nearly all of them. The moment of an act in the program depends on the machine; the acts do not.
 
 import { Random, saltOf } from '../../src/sandbox/random.ts';
 

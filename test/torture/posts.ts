@@ -9,7 +9,7 @@ import type { Signs } from './signs.ts';
 /** One record of a request. */
 export interface Arrival {
   readonly uid: string;
-  /** All of it, without `raw`: for comparing. */
+  /** The whole record, without `raw`: for comparing. */
   readonly content: string;
   /** The record as sent by upstream. */
   readonly raw: string;
@@ -55,7 +55,7 @@ export class Posts {
     this.#signs = signs;
   }
 
-  /** Answers one request, and tells those who wait for this moment before and after the answer. */
+  /** Answers one request, and notifies listeners before and after the response. */
   async take(records: readonly Arrival[]): Promise<PostAnswer> {
     this.requests += 1;
     this.#signs.give(`${this.#name} received`);
@@ -105,7 +105,7 @@ function answerOf(mode: PostMode, records: readonly Arrival[]): PostAnswer {
     case 'unauthorised':
       return reply(401);
     case 'web_page':
-      // 407 and not 200: to a plain HTTP sink any 2xx is the receiver's word.
+      // 407 and not 200: to a plain HTTP sink any 2xx is an acknowledgement.
       return reply(407, { 'content-type': 'text/html' }, '<html>sign in</html>');
     case 'small_only':
       return records.length > recordsMax ? reply(413) : { answer: 'accept' };

@@ -1,5 +1,5 @@
-// That the proxy is a faithful network while it is not told otherwise: what a receiver says by ending its side must not
-// be said by the proxy in its place, or the torture run would blame the program for what the proxy lost.
+// The proxy is a faithful network by default: it must not close a side by itself where a receiver's close has a
+// meaning, or the torture run would blame the program for the proxy's losses.
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';

@@ -1,7 +1,7 @@
-// A TCP proxy in front of a real server, to be the bad network between sluice and it: refuses, resets, stops passing
-// bytes on, passes them on slowly, or takes connections that lead nowhere or to an impostor. In peace it is faithful:
-// bytes, their order and each side's end are passed on, so what a receiver says by closing reaches the sender. What
-// passes is told, so that a run can kill the program at that very moment.
+// A TCP proxy in front of a real server, as a bad network between sluice and the server: refuses, resets, stops passing
+// bytes on, passes them on slowly, or accepts connections that lead nowhere or to an impostor. Without an act it is
+// faithful: bytes, their order and each side's end are passed on, so a receiver's close reaches the sender. Listeners
+// see the traffic, so that a run can kill the program at that very moment.
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -24,7 +24,7 @@ export interface NetworkProxy {
   reopen(): Promise<void>;
 }
 
-/** Functions are told right after bytes, or the server's end, were passed on; bytes fewer than `substance` are not told. */
+/** Functions called right after bytes, or the server's end, were passed on; not for fewer bytes than `substance`. */
 export interface ProxyOptions {
   readonly sent?: () => void;
   readonly answered?: () => void;

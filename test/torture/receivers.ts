@@ -1,5 +1,5 @@
-// The real receivers of a torture run, one for each sink, with a bad network in front where one is wanted. What they get
-// is counted here; what is done to them is in the acts.
+// The real receivers of a torture run, one for each sink, with a bad network in front if requested. Their events are
+// counted here; their faults are in the acts.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ export interface Receivers {
   readonly archive: NetworkProxy;
   /** In front of the sandbox. */
   readonly upstream: NetworkProxy;
-  /** Takes TLS connections with the certificate of an authority that nobody trusts at the start. */
+  /** Accepts TLS connections with the certificate of an authority that is not trusted at the start. */
   readonly impostor: TcpReceiver;
   /** Whom the program trusts at the two receivers that speak TLS. */
   readonly trust: { readonly siem: Trust; readonly post: Trust };
@@ -39,7 +39,7 @@ export interface Receivers {
 /** The two Kafka sinks, one for each driver; their topics and transactional ids are called as they are. */
 export const kafkaSinks = ['lake', 'river'] as const;
 
-/** A run of an hour fills a tenth of it. */
+/** A run of an hour uses a tenth. */
 const syslogBytesMax = 64 * 1024 ** 3;
 
 /** Starts them all. */

@@ -1,4 +1,4 @@
-// That the judge tells a repeat that something broken explains from one that nothing does.
+// The judge distinguishes a repeat that an act explains from one without an explanation.
 
 import { expect, test } from 'vitest';
 import { withoutCause } from './repeats.ts';

@@ -4,11 +4,11 @@
 import { statSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
-/** Receivers tell here what they see; whoever waits for it acts in the same turn of the loop. */
+/** Receivers report their events here; a waiting act runs in the same turn of the loop. */
 export class Signs {
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** Tells all who wait for this sign, once. */
+  /** Notifies all that wait for this sign, once. */
   give(name: string): void {
     const waiting = this.#waiting.get(name);
     this.#waiting.delete(name);

@@ -138,7 +138,7 @@ export class Stage {
     await sluice.kill('SIGKILL');
   }
 
-  /** Asks the program to end, and expects it to do so in order and in time. */
+  /** Stops the program, and expects it to end in order and in time. */
   async stop(): Promise<void> {
     const sluice = this.#sluice;
     this.#sluice = null;

@@ -1,6 +1,6 @@
-// The torture run: the real program, all sinks on real receivers, upstream data that grows, and for as long as asked
-// everything that can break breaks, drawn from a seed. Then all is mended, the program gets its time, and the accounts are
-// taken. The test in the suite (test/journeys/torture.test.ts) and `npm run torture` both run this.
+// The torture run: the real program, all sinks on real receivers, upstream data that grows, and for the requested time
+// everything that can break breaks, drawn from a seed. Then all is repaired, the program gets its time, and the results
+// are compared. The test in the suite (test/journeys/torture.test.ts) and `npm run torture` both run this.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { runSluice } from '../support/cli.ts';
@@ -15,11 +15,11 @@ import { listsOf } from './upstream-acts.ts';
 export interface TortureOptions {
   /** The same seed breaks the same things in the same order. */
   readonly seed: number;
-  /** How long things break, in milliseconds; mending and counting come on top. */
+  /** How long things break, in milliseconds; repair and counting are extra. */
   readonly forMs: number;
   /** Audit events a second; logs come three times as fast. Default 8. */
   readonly rate?: number;
-  /** Told what happens, a line each. */
+  /** Called with each step, a line each. */
   readonly tell: (line: string) => void;
 }
 
@@ -40,7 +40,7 @@ const calmMax = 5;
 const healWithinMs = 120_000;
 const lookEveryMs = 3_000;
 const readEveryMs = 1_000;
-/** What an act counts as whose moment did not come: a kill at some other one, an impostor whom nobody met. */
+/** The result of an act whose moment did not come: a kill at another moment, an impostor without a connection. */
 const missedName = 'an act whose moment did not come';
 
 /** By sink: whose acts can make it repeat, and how long an event is under way there at most, waits of ours included. */
@@ -131,7 +131,7 @@ async function heal(
     accounts = await takeAccounts(stage);
   }
   await stage.stop();
-  // Something about the sources is told now and then for ever, and was on its way at each look.
+  // A source's condition is emitted from time to time for ever, and was on its way at each look.
   if (accounts.findings.length > 0) accounts = await takeAccounts(stage);
   if (accounts.findings.length > 0) return accounts;
   // Only now: a dead letter that goes out again may have arrived before.
@@ -177,7 +177,7 @@ function counted(doings: readonly Doing[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** What was survived and what came of it, as lines of text. */
+/** The acts and the results, as lines of text. */
 export function reportOf({ survived, accounts }: TortureResult): readonly string[] {
   const rows = [...survived].sort(([a], [b]) => a.localeCompare(b));
   const faults = rows.reduce((sum, [, times]) => sum + times, 0);

@@ -31,7 +31,7 @@ export class Trust {
     return { ...this.#current, server: this.#current.expired };
   }
 
-  /** Puts the stranger's authority into the program's file, as an operator does; the program is not told. */
+  /** Puts the stranger's authority into the program's file, as an operator does; the program gets no notice. */
   replace(): void {
     [this.#current, this.#stranger] = [this.#stranger, this.#current];
     copyFileSync(this.#current.caFile, this.caFile);

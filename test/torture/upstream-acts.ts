@@ -31,7 +31,7 @@ export interface UpstreamStage {
   readonly options: Pick<FaultScript, 'lists' | 'limits'>;
 }
 
-/** Does one act to upstream and mends it. */
+/** Does one act to upstream and undoes it. */
 export type PerformUpstream = (stage: UpstreamStage, act: Act) => Promise<void>;
 
 /** A fault at every other request or so, somewhere, for as long as the act lasts. */
@@ -87,7 +87,7 @@ export const upstreamActs: Readonly<Record<string, PerformUpstream>> = {
   'next_cursor is missing': faulty({ kind: 'wrong_shape', shape: 'next_missing' }, lists),
   'cursor expired': faulty('expired_cursor', lists),
   'cursor ignored': faulty('cursor_ignored', lists),
-  'cursors in a circle': faulty('loop', lists),
+  'cursors in a loop': faulty('loop', lists),
   'total is wrong': faulty({ kind: 'wrong_total', total: 3 }, ['/api/logs/**', '/api/firewall/**']),
   redirect: faulty('redirect'),
   'everything down': (stage, act) => withRules(stage, act, [{ path: '/**', fault: 'reset' }]),
@@ -137,9 +137,9 @@ function firewallChange(order: FirewallOrder): Perform {
 }
 
 /**
- * How this seed's lists behave throughout: order, what the tail looks like, lateness, cursors' lifetime. A tail that is
- * bound to the list as it was is only found out by reading all of it again, which a client that has seen a record come
- * through the tail does once a day: such lists here grow at their end alone, and nothing comes late.
+ * The behaviour of this seed's lists throughout: order, form of the tail, lateness, cursors' lifetime. A tail that is
+ * bound to an earlier state of the list is only detected by reading the whole list again, which a client that has seen
+ * a record come through the tail does once a day: such lists here grow at their end alone, and nothing comes late.
  */
 export function listsOf(seed: number): readonly ListBehaviour[] {
   const random = new Random(seed, 0x7151);

@@ -111,7 +111,7 @@ export async function compare(
       side = encoder === on ? 'on' : 'off';
       made.push(await encoder.select({ ...held } as HeldPage, reader));
     }
-    // What is left out is left out on both sides, and redacted alike where a sink asks for the event.
+    // Omitted values are omitted on both sides, and redacted alike if a sink needs the event.
     const [reported, toldOff] = made.map(({ events }) =>
       routes.length === 0 ? '' : JSON.stringify(events.map(seenBySinks)),
     );

@@ -112,7 +112,7 @@ export interface HostileLog {
   plan(next: Next): readonly Plan[];
 }
 
-/** Chooses a class, attributes of it, and where in a record each is from. */
+/** Chooses a class, some attributes, and the source of each within a record. */
 export function logOf(next: Next): HostileLog {
   const name = one(next, classNames);
   const all = known.get(name) ?? [];

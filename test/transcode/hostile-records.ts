@@ -245,7 +245,7 @@ function planOf(next: Next, depth: number): readonly Plan[] {
     : plan.filter(({ key }, i) => plan.findIndex((p) => p.key === key) === i);
 }
 
-/** A plan as audit trails have it, some of it left out, with another thing acted on. */
+/** A plan as audit trails have it, with parts left out, and another target. */
 function usualPlan(next: Next): readonly Plan[] {
   const leaf = (key: string, family: number): Plan => ({
     key,
@@ -294,7 +294,7 @@ function usualPlan(next: Next): readonly Plan[] {
   return plan.filter(() => next() < 0.85);
 }
 
-/** What records of one plan have in common besides. */
+/** Further common parts of the records of one plan. */
 interface Manner {
   readonly hostile: number;
   readonly missing: number;
@@ -349,7 +349,7 @@ export function pagesOf(
   return Array.from({ length: pages }, () => {
     const records = Array.from({ length: count }, () => write(next, one(next, plans), manner, []));
     const page = Buffer.from(`{"data":[${records.join(',')}]}`);
-    // In some pages a letter of a text becomes what is no UTF-8.
+    // In some pages a character of a text becomes a byte that is no UTF-8.
     const at = next() < 0.05 ? page.indexOf('xample') : -1;
     if (at > 0) page[at] = one(next, [0xff, 0xc0, 0xed]);
     return page;

@@ -15,7 +15,7 @@ import {
   at,
 } from './a-moment.ts';
 
-/** Markup and script in every place where text can come from elsewhere. */
+/** Markup and script in every field whose text can come from elsewhere. */
 export const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'><svg onload=window.pwned=1>{{7*7}}`;
 
 /** That text wherever there can be text. */
@@ -63,7 +63,7 @@ export function hostileJourney(): StatusMoment {
   });
 }
 
-/** As well, in what members of a group tell of themselves. */
+/** Also in the reports of a group's members about themselves. */
 export function hostileCluster(): ClusterStatus {
   const error = { code: hostile, message: hostile, next: hostile };
   const [name, type, state, order] = [hostile, hostile, hostile, hostile];

@@ -1,4 +1,4 @@
-// A journey as the status server is told of it, made up: everything well, unless a test says otherwise.
+// A made-up journey as the status server receives it: everything well, unless a test changes a part.
 
 import { once } from 'node:events';
 import {
@@ -29,7 +29,7 @@ import type { EventTap } from '../../src/watch/tail.ts';
 import { noLog } from '../support/plain-upstream.ts';
 import { afterThisTest } from '../support/temp.ts';
 
-/** A time as a standing tells it, of epoch milliseconds. */
+/** A time in the form of a status, from epoch milliseconds. */
 export const at: (ms: number | null) => string | null = timeText;
 
 /** An upstream that never ends, or as `parts` say. */
@@ -50,7 +50,7 @@ export function aFailure(message = 'it did not work'): NonNullable<LiveError> {
   return { code: 'sink_unreachable', message, next: 'Look.', ...ids };
 }
 
-/** What keeps a stream from going on. */
+/** The obstacle of a stream. */
 export function anAilment(name: string, reason: Ailment['reason'], error = aFailure()): Ailment {
   return { part: 'stream', name, reason, what: 'is unwell', error, message: `${name} is unwell` };
 }
@@ -157,7 +157,7 @@ export function aCluster(parts: Partial<ClusterStatus> = {}): ClusterStatus {
   };
 }
 
-/** Events that are these lines, told once. */
+/** Events that are these lines, returned once. */
 export function aTap(texts: readonly string[]): EventTap {
   const lines = texts.map((text, index) => ({ stream: 'audit', severity: index + 1, text }));
   return {
@@ -179,7 +179,7 @@ export function aTap(texts: readonly string[]): EventTap {
   };
 }
 
-/** Serves what `look` tells on a free loopback port, until the test ends. */
+/** Serves the results of `look` on a free loopback port, until the test ends. */
 export async function aServer(
   look: () => StatusMoment,
   parts: Partial<Omit<StatusSettings, 'token' | 'basicAuth'>> & {
@@ -210,7 +210,7 @@ export interface Got {
   readonly body: string;
 }
 
-/** Asks with full control of method and headers, which `fetch` does not give. */
+/** Sends a request with full control of method and headers, which `fetch` does not give. */
 export function ask(url: string, options: ClientRequestArgs = {}): Promise<Got> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { ...options, agent: false }, (response) => {

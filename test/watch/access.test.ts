@@ -1,4 +1,4 @@
-// Who may ask for the status, and what every answer is kept from.
+// Access to the status, and the protections of every response.
 
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';

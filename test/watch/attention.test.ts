@@ -1,4 +1,4 @@
-// What an operator is told to look at, and that what is alike is told once.
+// The items that need an operator's attention, and that similar ones are reported once.
 
 import { describe, expect, test } from 'vitest';
 import { commandOf } from '../../src/terminal/command-text.ts';

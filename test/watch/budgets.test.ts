@@ -11,7 +11,7 @@ const sources =
   '  web: { type: logs, upstream: ops, path: "/api/logs/v1/companies/{company_id}/web" }\n' +
   '  fw: { type: firewall, upstream: ops }';
 
-/** The path of the limit that each stream is told to have. */
+/** The path of the limit of each stream in the report. */
 function limits(throttles: Parameters<typeof budgetsOf>[0]) {
   const config = parseConfig(aConfig({ sources }), 'c.yaml', configEnv());
   const budgets = budgetsOf(throttles);

@@ -47,7 +47,7 @@ test('Kafka is queried during requests, every few seconds, and the result is rel
   await pass(10_000);
   await isReported(reader, 3);
   expect(counts.looks).toBe(3);
-  // Another one sees at once what is known, and nothing more is asked for it.
+  // A second client gets the known state at once, without another query.
   const second = await listenTo(`${server.url}/events`);
   await isReported(second, 1);
   expect(counts.looks).toBe(3);
@@ -55,7 +55,7 @@ test('Kafka is queried during requests, every few seconds, and the result is rel
   reader.leave();
   second.leave();
   await Promise.all([reader.ended, second.ended]);
-  // The server hears of it a little later.
+  // The server notices it a little later.
   await waitUntil(
     async () => {
       const before = counts.looks;

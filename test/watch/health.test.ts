@@ -1,4 +1,4 @@
-// When the journey is well and when it is not, told to the health as a journey of states with their times.
+// When the journey is well and when it is not, with a journey of states and times as input.
 
 import { expect, test } from 'vitest';
 import { Health, isReady, type Patience } from '../../src/watch/health.ts';

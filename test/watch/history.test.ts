@@ -71,7 +71,7 @@ test('History treats a stream that counts from 0 again as restarted', () => {
   const rates: number[] = [];
 
   for (let second = 0; second <= 60; second += 1) {
-    // A reload begins one stream anew after half a minute, and lets another go.
+    // A reload restarts one stream from nothing after half a minute, and removes another.
     const records = 10 * (second < 30 ? 100 + second : second - 30);
     const streams = second < 30 ? [aStream({ records }), others] : [aStream({ records })];
     history.observe(aMoment({ streams }), 1_000 * second, 1_000 * second);

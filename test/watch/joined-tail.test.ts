@@ -1,4 +1,5 @@
-// The tails of several shards as one: what comes of any is told at once, each gets its share, and what is not seen is named.
+// The tails of several shards as one: an event of any is sent at once, each gets its share, and omitted events are
+// counted.
 
 import { expect, test } from 'vitest';
 import { joinedTap, type TailPart } from '../../src/watch/joined-tail.ts';
@@ -12,7 +13,7 @@ const aTake = (stream: string, count: number): TailTake => ({
   ...{ lines: linesOf(stream, count), looked: count, missed: 1, unjudged: 0 },
 });
 
-/** A shard whose answers are the test's, in the order in which it is asked. */
+/** A shard whose responses are the test's, in the order of requests. */
 function aPart(shard: number) {
   const asked: PromiseWithResolvers<TailTake>[] = [];
   const part: TailPart = {
@@ -49,7 +50,7 @@ test('a slow one delays no other, and is queried once until it answers', async (
   await clock.settle();
   quick.asked[1]?.resolve(aTake('quick', 1));
   await second;
-  // One answer ahead of whoever reads, and no more.
+  // One response ahead of the reader, and no more.
   quick.asked[2]?.resolve(aTake('quick', 3));
   await clock.settle();
   expect([slow.asked.length, quick.asked.length]).toEqual([1, 3]);

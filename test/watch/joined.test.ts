@@ -1,4 +1,4 @@
-// The standings of several shards as one: counts add up, and the worst of a sink is what is told of it.
+// The statuses of several shards as one: counts are added, and the worst state of a sink is shown.
 
 import { expect, test } from 'vitest';
 import { joinedMoment } from '../../src/watch/joined.ts';

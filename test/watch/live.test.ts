@@ -1,4 +1,4 @@
-// The facts of a running journey, as its status tells them.
+// The facts of a running journey, as its status reports them.
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

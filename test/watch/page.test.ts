@@ -37,7 +37,7 @@ test('text from elsewhere stays text, and the page contacts no other server', as
   await page.evaluate(`document.getElementById('watch').click()`);
   await page.waitFor(`document.querySelectorAll('#lines li').length === 2`);
 
-  // The browser itself says how often the text stands there, and that no element came of it.
+  // The browser itself counts how often the text appears, and confirms that it created no element.
   const seen = await page.evaluate<number>(
     `document.body.textContent.split(${JSON.stringify(hostile)}).length - 1`,
   );

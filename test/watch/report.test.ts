@@ -1,4 +1,4 @@
-// What the report makes of plain facts: lag, waits, and which of thousands of streams are told.
+// The report on plain facts: lag, waits, and which of thousands of streams are shown.
 
 import { describe, expect, test } from 'vitest';
 import { History } from '../../src/watch/history.ts';

@@ -1,4 +1,4 @@
-// The status over HTTP, asked as probes, scrapers and browsers do it.
+// The status over HTTP, requested as probes, scrapers and browsers do.
 
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
@@ -206,7 +206,7 @@ describe('the paths', () => {
 });
 
 describe('a silent client', () => {
-  /** As many as this, each back as soon as it was let go. */
+  /** As many as this, each back as soon as it was disconnected. */
   function silentCallers(url: string, count: number) {
     const { hostname, port } = new URL(url);
     const ends: (() => void)[] = [];

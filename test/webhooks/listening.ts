@@ -89,7 +89,7 @@ export function headersFor({ id, event, body, secret, headers }: Sent & { readon
   };
 }
 
-/** Sends one and tells the answer. */
+/** Sends one and returns the response. */
 export async function deliver(url: string, sent: Sent = {}) {
   const body = sent.body ?? JSON.stringify({ id: randomUUID() });
   const headers = headersFor({ ...sent, body });

@@ -1,5 +1,5 @@
-// Deliveries over real HTTP into a real spool: what is held and what is dropped, that nothing is acknowledged which is not
-// held, and what whoever reaches the port can do to the others.
+// Deliveries over real HTTP into a real spool: which are stored and which are dropped, that no delivery is acknowledged
+// before it is stored, and the effect of a hostile client on the others.
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

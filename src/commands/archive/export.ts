@@ -11,7 +11,7 @@ import { counted, shellWord, sizeText } from '../../terminal/index.ts';
 import { type CommandDeps, defineCommand, type ExitCode } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
 import { locationArgument, openArchive } from './given.ts';
-import { listMatches, type Match, matchesIn, whereOptions } from './matches.ts';
+import { listMatches, matchesIn, type RecordMatch, whereOptions } from './matches.ts';
 
 /** Copies a span of an archive. */
 export const archiveExport = defineCommand({
@@ -96,7 +96,7 @@ async function exportMatches(
 }
 
 /** Null: the record was erased. */
-async function provenRecord({ location, uid }: Match, { env }: CommandDeps) {
+async function provenRecord({ location, uid }: RecordMatch, { env }: CommandDeps) {
   const reader = await openArchive(location, env);
   try {
     return await proveRecord(reader, uid);

@@ -25,7 +25,7 @@ export const whereOptions = {
 } as const;
 
 /** A record that matches. */
-export interface Match {
+export interface RecordMatch {
   /** The archive, of several shards its own. */
   readonly location: string;
   readonly uid: string;
@@ -39,7 +39,7 @@ export interface Match {
 
 /** The records that match. */
 export interface Matches {
-  readonly found: readonly Match[];
+  readonly found: readonly RecordMatch[];
   /** Events on which the filter failed. */
   readonly unjudged: number;
   /** Pages whose bodies were deleted. */
@@ -69,7 +69,7 @@ export async function matchesIn(
   const to = wishes.to === undefined ? Number.POSITIVE_INFINITY : timeTyped('to', wishes.to);
   if (to <= from) throw new UsageError('--to: expected a time after --from');
   const judge = judgeOf(where);
-  const found: Match[] = [];
+  const found: RecordMatch[] = [];
   let unjudged = 0;
   let pruned = 0;
   for (const one of await archivesAt(location, env)) {
@@ -159,13 +159,15 @@ async function* pagesOf(
   }
 }
 
-function matchOf(location: string, { uid, stream, ocsf }: Event, readAt: string): Match {
+function matchOf(location: string, { uid, stream, ocsf }: Event, readAt: string): RecordMatch {
   const message = cleanText(ocsf.message ?? ocsf.class_name ?? '', textMax);
   return { location, uid, stream, time: timeText(ocsf.time), read_at: readAt, message };
 }
 
 /** The locations of matches, each with its uids. */
-export function uidsByLocation(found: readonly Match[]): ReadonlyMap<string, readonly string[]> {
+export function uidsByLocation(
+  found: readonly RecordMatch[],
+): ReadonlyMap<string, readonly string[]> {
   const groups = Map.groupBy(found, ({ location }) => location);
   return new Map(
     Array.from(groups, ([location, matches]) => [

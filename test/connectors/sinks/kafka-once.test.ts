@@ -334,7 +334,7 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     expect(await committedUids(topic)).toEqual(uids(someEvents(60)));
   });
 
-  test('a process that has lost its turn neither writes nor blocks, also if it learns of it too late', async () => {
+  test('a process that has lost its turn neither writes nor blocks, also if it notices too late', async () => {
     const topic = await aTopic('turns');
     const spoolId = crypto.randomUUID();
     const open = async (turns: readonly boolean[]) => {

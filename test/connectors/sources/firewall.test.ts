@@ -102,7 +102,7 @@ describe('A40: a list is followed as it is paged', () => {
     { name: 'fewer rows than its total', answering: () => ({ data: rows(0, 25), total: 26 }) },
     { name: 'an id twice', answering: () => ({ data: [...rows(0, 24), { id: 'o3' }] }) },
     {
-      name: 'cursors in a circle',
+      name: 'cursors in a loop',
       answering: (request) => {
         const from = numberIn(request, 'cursor');
         return { data: rows(from, from + 10), next_cursor: from === 0 ? '10' : '0' };

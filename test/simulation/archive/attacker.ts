@@ -175,7 +175,7 @@ export class Attacker {
     else this.#attackAnything(store, false);
   }
 
-  /** The last turn: he hides what he has done, or some of it. */
+  /** The last turn: the attacker hides the changes, or some of them. */
   leave(): void {
     const hides = this.#random.pick([0, 0.7, 1]);
     for (const [store, names] of this.#touched) {
@@ -356,7 +356,7 @@ export class Attacker {
     this.#apply(store, `${name} once more`, new Map([[name, body]]), false, null);
   }
 
-  /** An older checkpoint, and what came behind it is gone, or some of it. */
+  /** An older checkpoint, and all later objects are gone, or some of them. */
   #cut(store: HostileStore, isWithin: boolean): void {
     const notes = (store.honest.get('checkpoint') ?? []).filter((one) => one !== null);
     if (notes.length === 0) return;
@@ -371,7 +371,7 @@ export class Attacker {
     this.#apply(store, 'an older checkpoint', forged, isWithin);
   }
 
-  /** `calls`: left until it is put back, null: never; left out: any number. */
+  /** `calls`: how many calls see the change, null: all; undefined: any number. */
   #apply(
     store: HostileStore,
     what: string,
@@ -382,7 +382,7 @@ export class Attacker {
     if (forged === null) return;
     this.#budget -= 1;
     this.hasActed = true;
-    // As often as not nobody but this one call sees it.
+    // In half of the cases only this one call sees it.
     const some = isWithin
       ? this.#random.pick([0, 0, 1, 1, 2, 4, 12, null])
       : this.#random.pick([20, null]);

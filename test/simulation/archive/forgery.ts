@@ -1,5 +1,5 @@
-// What can be forged without a key: an entry with another field, the tiles over it, a checkpoint under a signature that is
-// of another text, a body behind a segment. All of it is right but for the signature, so that only proof finds it.
+// Forgeries without a key: an entry with another field, the tiles over it, a checkpoint under a signature of another
+// text, a body appended to a segment. Everything is right except for the signature, so that only a proof finds it.
 
 import { hash } from 'node:crypto';
 import { zstdCompressSync } from 'node:zlib';

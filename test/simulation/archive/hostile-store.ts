@@ -1,6 +1,6 @@
-// An object store in memory to which two write: the process under test, through a view that can end it at any call, and
-// an attacker, who is asked before each of its calls and sees and changes everything. What must stay true: what the
-// process, the operator and the lake wrote last is known of each name, so that the attacker can put it back.
+// An object store in memory with two writers: the process under test, through a view that can end it at any call, and
+// an attacker, who acts before each of its calls and sees and changes everything. Invariant: the last write of the
+// process, the operator and the lake is kept for each name, so that the attacker can restore it.
 
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { ObjectStore } from '../../../src/objects/store.ts';
@@ -12,7 +12,7 @@ export interface StoreCall {
   readonly name: string;
 }
 
-/** Asked before a call, and once it is done. */
+/** Called before a call, and once it is done. */
 export interface Watcher {
   before(call: StoreCall): void;
   after(call: StoreCall): void;
@@ -54,7 +54,7 @@ export class HostileStore {
     return this.files.get(name)?.body ?? null;
   }
 
-  /** What tells a version of an object from others; undefined: there is none. */
+  /** The version tag of an object; undefined: there is none. */
   tag(name: string): string | undefined {
     return this.files.get(name)?.tag;
   }

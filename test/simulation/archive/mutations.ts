@@ -1,5 +1,5 @@
-// The flaws that the attacked archive must show: for each read of the store by whoever writes it, a writer that believes
-// what it reads; and for each rule of removals one that does not keep to it.
+// The flaws that the attacked archive must expose: for each of the writer's reads of the store, a writer that believes
+// the result; and for each rule of removals one that violates it.
 
 import type { Mutation } from '../mutations.ts';
 

@@ -50,7 +50,7 @@ export class Operator {
     this.#deps = deps;
   }
 
-  /** Sets or releases a hold, or asks for a record or old bodies to go. */
+  /** Sets or releases a hold, or requests the removal of a record or of old bodies. */
   async ask(focus: Focus, report: Tell, step: number): Promise<void> {
     const { random } = this.#deps;
     const open = [...this.#holds.values()].filter((hold) => hold.released_at === null);

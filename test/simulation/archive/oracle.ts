@@ -1,6 +1,6 @@
-// What an archive has to come to in the end, by its verdict: where `verify` finds nothing, each body that is there is the
-// one that upstream has sent, each that is not there went as it may, nothing that was archived is missing, and a
-// checkpoint kept outside finds whatever was cut off or written anew.
+// The required result for an archive, by its verdict: if `verify` finds nothing, each existing body is upstream's, each
+// missing body was removed by the rules, no archived page is missing, and a checkpoint kept outside detects any cut or
+// rewrite.
 
 import type { Verifier } from '../../../src/archive/note.ts';
 import { ArchiveReader } from '../../../src/archive/reader.ts';

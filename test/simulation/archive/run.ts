@@ -125,7 +125,7 @@ export async function runArchive(seed: number, report: Tell = () => undefined): 
     }
     clock.now += 1 + random.below(10 * 60_000);
   }
-  // What is asked for last is carried out, too.
+  // The last requests are carried out, too.
   for (const { process } of archives) {
     if (findings.length > 0) break;
     attacker.act();

@@ -33,7 +33,7 @@ export function cutOf(body: Uint8Array): string | null {
   return parseTable(body).cut;
 }
 
-/** In place of src/parquet/read.ts, which src/parquet/index.ts exports; no object here has such a fact. */
+/** Replaces src/parquet/read.ts, which src/parquet/index.ts exports; no object here has this fact. */
 export const cutFact = 'cut';
 
 /** In place of src/parquet/erase.ts. */

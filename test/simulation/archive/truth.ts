@@ -43,7 +43,7 @@ export class Branch {
   /** By segment: indexes of its pages. */
   readonly segments = new Map<string, number[]>();
   readonly pages = new Map<number, TruePage>();
-  /** By index of the page: places of its erased records. */
+  /** By index of the page: indices of its erased records. */
   readonly erased = new Map<number, Set<number>>();
   readonly erasedSegments = new Map<string, string>();
   readonly pruned = new Set<string>();

@@ -1,5 +1,5 @@
-// What upstream has sent: pages of records, of which some show a record again. It is the truth that an archive is
-// judged by, and nobody in the simulated world can change it.
+// Upstream's original pages, some of which show a record again. They are the truth that an archive is judged by, and
+// nothing in the simulated world can change them.
 
 import { hash } from 'node:crypto';
 import type { HeldPage } from '../../../src/contracts/spool.ts';
@@ -26,7 +26,7 @@ export interface TruePage {
 const head = '{"data":[';
 const tail = '],"next_cursor":null}';
 
-/** The body of a page with `null` in the place of some records. */
+/** The body of a page with `null` instead of some records. */
 export function bodyOf(records: readonly TrueRecord[], erased: ReadonlySet<number>): Buffer {
   const texts = records.map(({ text }, place) => (erased.has(place) ? 'null' : text));
   return Buffer.from(`${head}${texts.join(',')}${tail}`);
@@ -34,7 +34,7 @@ export function bodyOf(records: readonly TrueRecord[], erased: ReadonlySet<numbe
 
 /** Upstream. */
 export class Upstream {
-  /** By spool and number of the event behind it. */
+  /** By spool and number of the event after it. */
   readonly pages = new Map<string, TruePage>();
   readonly #random: Random;
   readonly #recent: TrueRecord[] = [];

@@ -1,6 +1,5 @@
-// The collection as it truly is: its entities, how they change, and all that ever stood, each with
-// the time that it stood for. The truth is kept in the words in which changes are told: an entity
-// or a part, its key, and its content without what is not compared.
+// The true collection: its entities, how they change, and all earlier states, each with its time span. The truth has
+// the form in which changes are reported: an entity or a part, its key, and its content without ignored fields.
 
 import type { Random } from '../../../src/sandbox/random.ts';
 import type { Traits } from './traits.ts';
@@ -14,7 +13,7 @@ export interface Rule {
 /** One entity at a moment. */
 export interface Row {
   readonly id: string;
-  /** What the list shows of it. */
+  /** The content that the list shows. */
   readonly name: string;
   /** What only its own answer shows, where there is one. */
   readonly n: number;
@@ -206,7 +205,7 @@ export class ModelCollection {
     const isAgain = this.#traits.named && this.#gone.length > 0 && random.chance(0.2);
     const again = isAgain ? random.pick(this.#gone) : null;
     const id = again !== null && !this.#rows.some((row) => row.id === again) ? again : `e${n}`;
-    // Gone and back at once it stands at another place.
+    // Deleted and created at once, it gets another index.
     if (id === again) this.#move(id, now);
     const rules = this.#traits.parts ? random.below(4) : 0;
     return {

@@ -1,11 +1,11 @@
-// What is owed to the sinks of a collection, and whether it was told. The rule, where polls have
-// read all of it with nothing going wrong:
+// The required reports about a collection, and whether they were made. The rule, if polls have read all entities
+// without a fault:
 //
-//   a new entity is owed after one of them;
-//   an update after two that lie `confirm_after` apart; one that goes back to what was before, once
+//   a new entity must be reported after one poll;
+//   an update after two that are `confirm_after` apart; one that reverts to the earlier content, once
 //   that has also lasted for `settle`;
-//   a removal after as many as the rules say and `settle`, and of many at once after three;
-//   when all has been well for long, what was told is what stands.
+//   a removal after the number of polls in the rules and `settle`, and of many at once after three;
+//   when all has been well for long, the reported content is the true content.
 
 import type { PollResult } from '../../../src/poll/outcome.ts';
 import { type ModelCollection, rowIdOf, type Span } from './model.ts';
@@ -20,11 +20,11 @@ const readingsToTell = 3;
 const removalReadings = 4;
 /** Readings in which one row may pass unseen. */
 const missedMax = 3;
-/** So long may a poll take in which a content is told that has just gone. */
+/** The longest poll that can report a content that has just gone. */
 const pollMs = 10_000;
 /** Of so many entities most show a new field, also where some are new themselves. */
 const commonMin = 8;
-/** Most of them are not told one by one. */
+/** Most of them are not reported one by one. */
 const hollowShare = 0.5;
 
 /** Watches one world. */
@@ -33,11 +33,11 @@ export class Oracle {
   readonly #traits: Traits;
   readonly #collection: ModelCollection;
   readonly #conditions: readonly string[];
-  /** Entities that were denied by their ids are asked again when their turn comes. */
+  /** Entities that were denied by their ids are requested again when their turn comes. */
   readonly #deniedUntil: ReadonlyMap<string, number>;
   #well: Poll[] = [];
   #isSecondLook = false;
-  /** Since when each poll has told that the company is denied or gone, and whether one was killed. */
+  /** Since when each poll has reported that the company is denied or gone, and whether one was killed. */
   #deniedSince: number | null = null;
   #denials = 0;
   /** Times that the company may have been lost, each begun by a reading. */
@@ -65,7 +65,7 @@ export class Oracle {
     return this.told.findings;
   }
 
-  /** Takes note of a poll that has ended with what it has told, and looks. */
+  /** Records a finished poll with its reports, and checks. */
   observe(
     result: PollResult | 'killed',
     ended: Omit<Poll, 'isDone' | 'isSecondLook'>,
@@ -90,7 +90,7 @@ export class Oracle {
     this.#drifting = entities >= commonMin ? entities : Number.POSITIVE_INFINITY;
   }
 
-  /** All that was told is forgotten, and is told again. */
+  /** All reported content is forgotten, and is reported again. */
   loseState(): void {
     this.told.loseState();
     this.#mayLose = true;
@@ -165,12 +165,12 @@ export class Oracle {
     const from = isReturn ? since + rules.settleMs + pollMs : since;
     const sures = seen.filter(({ begunAt }) => begunAt - lagMs > from);
     const [sure] = sures;
-    // Told at the latest two readings after the one that has seen it first (cases.md, R3).
+    // Reported at the latest two readings after the one that has seen it first (cases.md, R3).
     if (sure === undefined || sures.length < readingsToTell) return false;
     return rules.confirmAfterMs === 0 || last.begunAt - sure.endedAt >= rules.confirmAfterMs;
   }
 
-  /** Told once while it lasts, and where it lasts. */
+  /** Reported once while it lasts, and with its scope. */
   #lookAtScope(result: PollResult | 'killed', { endedAt, troubles }: Poll): void {
     const reported = this.#conditions.filter(
       (condition) => condition === 'source.scope_lost',
@@ -181,7 +181,7 @@ export class Oracle {
     }
     if (troubles.listed) this.#mayLose = true;
     const { detail, trouble, denied } = this.#traits;
-    // One that is denied by its id is told so, too.
+    // An entity that is denied by its id is reported as denied, too.
     const mayDeny = detail && (trouble > 0 || denied);
     if (reported > this.#losses && !mayDeny)
       this.findings.push('the company was told as lost too often');

@@ -1,16 +1,15 @@
-// What the sinks were told of one collection, change after change, and whether each of them is
-// true. The rule:
+// The reports to the sinks about one collection, change after change, and whether each of them is true. The rule:
 //
-//   created, updated, deleted follow each other as they can, each from what was told before, with
-//   its version counted on;
-//   what is told to stand stood when the reading saw it; of an update each value that is new, which
-//   also stood `confirm_after` before, unless it moved on in each of three readings: values are
+//   created, updated, deleted follow each other in a possible order, each relative to the last report, with
+//   its version increased by one;
+//   reported content was true when the reading saw it; of an update each new value also was
+//   `confirm_after` before, unless it changed in each of three readings: values are
 //   confirmed one by one (cases.md, R3);
-//   what is told as deleted was away in as many readings, as long and as often as the rules say;
+//   an entity reported as deleted was away in as many readings, as long and as often as the rules require;
 //   one baseline for each time that nothing was known.
 //
-// A baseline that is only summed up leaves open what each entity was: anything that stood while it
-// was read may be what the next change begins with.
+// A baseline that is only summed up leaves the state of each entity open: any content that was true during the reading
+// may be the start of the next change.
 
 import { type Content, contentOf, keyOf, type ModelCollection, rowIdOf } from './model.ts';
 import type { Troubles } from './server.ts';
@@ -28,15 +27,15 @@ export interface Poll {
   readonly isSecondLook: boolean;
 }
 
-/** What was told of one key last; null: that it is not there. More than one where that is open. */
+/** The last report about one key; null: that it does not exist. More than one if that is open. */
 interface LastReported {
   readonly options: readonly (Content | null)[];
   readonly version: number | null;
-  /** What was told before it, and when it was left. */
+  /** The report before it, and when it was replaced. */
   readonly left?: { readonly content: Content | null; readonly at: number };
 }
 
-/** A change as it is told. */
+/** A change as reported. */
 interface ToldChange {
   readonly change: 'created' | 'updated' | 'deleted' | 'baseline' | 'state';
   readonly entity_kind: string;
@@ -57,12 +56,12 @@ type Members = Readonly<Record<string, unknown>>;
 const pollMs = 10_000;
 /** The content of an entity without that of its own answer. */
 const nothing = contentOf({});
-/** A value that differs in three readings in a row, and so changes twice between them, is told unconfirmed. */
+/** A value that differs in three readings in a row, and so changes twice between them, is reported unconfirmed. */
 const unconfirmedMoves = 2;
 /** An absence of many needs so many readings. */
 const suspectReadings = 3;
 
-/** Follows what is told. */
+/** Follows the reports. */
 export class ToldCollection {
   readonly findings: string[] = [];
   /** Updates that say nothing but that a field is new. */
@@ -87,7 +86,7 @@ export class ToldCollection {
     this.#deniedUntil = deniedUntil;
   }
 
-  /** The state is gone: all is told anew. */
+  /** The state is gone: all is reported again. */
   loseState(): void {
     this.#isBegun = false;
     this.#told = new Map();
@@ -95,7 +94,7 @@ export class ToldCollection {
     this.#polls = [];
   }
 
-  /** Takes what one poll has told. */
+  /** Adds the reports of one poll. */
   take(texts: readonly string[], poll: Poll): void {
     this.#polls.push(poll);
     this.#reading.push(poll);
@@ -108,25 +107,25 @@ export class ToldCollection {
       else this.#takeChange(change, poll);
     }
     if (this.#traits.rules.baseline === 'summary' || this.#isBegun) return;
-    // States are told as they are met, until a reading is through.
+    // States are reported as they are read, until a reading is complete.
     const { isDone } = poll;
     this.#isBegun = isDone || changes.some(({ change }) => change !== 'state');
     if (!isDone || poll.isPart || poll.troubles.any) return;
     for (const key of this.#collection.spans.keys()) {
       const isAway = this.#collection.wasAway(key, poll.begunAt - this.#traits.lagMs, poll.endedAt);
-      // One that is denied by its id is told as it is listed, without its parts.
+      // One that is denied by its id is reported as it is listed, without its parts.
       const isDenied = (this.#deniedUntil.get(rowIdOf(key)) ?? 0) > poll.begunAt;
       if (!isAway && !isDenied && this.isAbsent(key)) this.#find(`not in the baseline: ${key}`);
     }
   }
 
-  /** What was told of each key, or may have been. */
+  /** The reports about each key, including possible ones. */
   isReported(key: string, content: Content | null): boolean {
     const { options } = this.#told.get(key) ?? { options: [null] };
     return options.some((option) => isSame(option, content));
   }
 
-  /** It was told as gone, or never told. */
+  /** It was reported as deleted, or never reported. */
   isAbsent(key: string): boolean {
     return this.#told.get(key)?.options.every((option) => option === null) ?? true;
   }
@@ -182,7 +181,7 @@ export class ToldCollection {
       this.#find('told though it goes back at once', change);
     }
     const window = { from: begunAt - lagMs, to: endedAt };
-    // One that nobody may read by its id is told as it is listed.
+    // An entity that cannot be read by its id is reported as it is listed.
     const mayBePart = after?.detailed === nothing && troubles.any;
     const current = mayBePart ? { listed: after.listed } : after;
     const isUpdate = is === 'updated' && before !== null && after !== null && !mayBePart;
@@ -274,12 +273,12 @@ export class ToldCollection {
       const isAway = ({ begunAt, endedAt }: Poll) =>
         this.#collection.wasAway(key, begunAt - lagMs, endedAt);
       const isUnlisted = ({ troubles }: Poll) => troubles.unlisted.has(rowIdOf(key));
-      // Where it was surely seen it began to be away anew.
+      // After it was surely seen, its absence starts again.
       const seen = this.#polls.findLastIndex((other) => isSure(other) && !isAway(other));
       const away = this.#polls
         .slice(seen + 1)
         .filter((other) => !other.isSecondLook && (isUnlisted(other) || isAway(other)));
-      // Where nothing is asked by its id, one that came back and is left out is away to any reader.
+      // If nothing is requested by its id, one that came back and is left out is away to any reader.
       const isUnseen = isAway(poll) || (isUnlisted(poll) && !detail);
       if (!isUnseen) this.#find('it stands', change);
       else if (away.length < Math.max(readings, rules.removalsAfter)) {

@@ -1,6 +1,5 @@
-// A server of the kind that a seed stands for: it cuts the collection into pages, answers for one
-// entity, and has its troubles. It notes what it showed wrongly, since what was told then is judged
-// otherwise.
+// A server of the kind that a seed stands for: it cuts the collection into pages, responds for one entity, and has its
+// faults. It records its wrong responses, since reports based on them are judged by other rules.
 
 import type { Answer, Failure } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
@@ -14,7 +13,7 @@ import type { Traits } from './traits.ts';
 export interface Troubles {
   /** Any answer at all. */
   any: boolean;
-  /** What stood and was left out of the list, which said nothing of it. */
+  /** Existing entities that the list left out without a sign. */
   readonly unlisted: Set<string>;
   /** The list as a whole was refused. */
   scope: boolean;

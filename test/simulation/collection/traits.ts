@@ -13,7 +13,7 @@ export interface Traits {
   readonly paging: 'cursor' | 'offset' | 'none';
   /** The config says how it is paged; else the answers show it. */
   readonly declared: boolean;
-  /** The list shows a part, and each entity is asked for by its id. */
+  /** The list shows a part, and each entity is requested by its id. */
   readonly detail: boolean;
   /** Entities have parts, each an entity of its own. */
   readonly parts: boolean;
@@ -50,7 +50,7 @@ export interface Traits {
   readonly lie: boolean;
   /** An entity is not listed for a long time, and there by its id. */
   readonly hidden: boolean;
-  /** An entity that nobody may read by its id. */
+  /** An entity that cannot be read by its id. */
   readonly denied: boolean;
   /** One row that is refused with 451. */
   readonly blocked: boolean;
@@ -64,7 +64,7 @@ export interface Traits {
 export function traitsOf(random: Random): Traits {
   const isPlain = random.chance(0.3);
   const traits = anyTraitsOf(random);
-  // What is forgotten there is found at once, before a later reading mends it.
+  // Forgotten content is found at once there, before a later reading repairs it.
   const plain = { trouble: 0, lagMs: 0, jumps: false, lie: false, scope: null, hidden: false };
   return isPlain ? { ...traits, ...plain, denied: false, blocked: false } : traits;
 }
@@ -72,7 +72,7 @@ export function traitsOf(random: Random): Traits {
 function anyTraitsOf(random: Random): Traits {
   const paging = random.pick<Traits['paging']>(['cursor', 'offset', 'offset', 'none']);
   const declared = random.chance(0.4);
-  // The next rows are asked for with one of those before, and so a page has more than one.
+  // The next rows are requested with one of those before, and so a page has more than one.
   const isLong = paging === 'offset';
   const moves = random.chance(0.2);
   const detail = random.chance(0.45);
@@ -80,7 +80,7 @@ function anyTraitsOf(random: Random): Traits {
   const jumps = random.chance(0.15);
   const rules = rulesOf(random);
   const { settleMs, confirmAfterMs, removalsAfter } = rules;
-  // What is older than either rule looks back is told as what it looks like.
+  // Changes older than both rules look back are reported by their appearance.
   const mayLag = named && !jumps && settleMs > 0 && confirmAfterMs > 0 && removalsAfter > 1;
   const mayLie = !jumps && settleMs > 0 && removalsAfter > 1;
   return {

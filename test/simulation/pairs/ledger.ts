@@ -31,7 +31,7 @@ export interface Entry {
   readonly happenedAt: number;
 }
 
-/** Places are counted from here, which leaves them digits to differ in. */
+/** Indices start here, which leaves them digits to differ in. */
 const since = Date.UTC(2026, 0, 1);
 /** A company that only the new API has. */
 export const strangerCompany = 9;

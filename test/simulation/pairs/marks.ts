@@ -1,4 +1,4 @@
-// The ledger's records in pages: which the page shows of it, and in whose form.
+// The ledger's records in pages: which records a page shows, and in which side's form.
 
 import type { NewPage } from '../../../src/contracts/spool.ts';
 import { uidBytes } from '../../../src/contracts/spool.ts';

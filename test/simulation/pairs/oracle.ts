@@ -1,13 +1,13 @@
-// Whether what became of a pair is what is owed (model.ts), looked at after each commit. In
-// addition, by rules that need no model:
+// Whether the result of a pair is the required one (model.ts), checked after each commit. In addition, by rules that
+// need no model:
 //
-//   in the end each record that a side has shown is delivered as often as there are of it, and none
+//   in the end each record that a side has shown is delivered as often as it exists, and none
 //   waits unless the brake is on;
-//   all that a side that is up shows in the end is stored, but for what a successor's first walk
-//   showed of before the comparison;
-//   the brake is on only where too few match, and never for want of the other side;
+//   all records that a side that is up shows in the end are stored, except those that a successor's first walk
+//   showed from before the comparison;
+//   the brake is on only if too few match, and never because the other side is missing;
 //   counts and examples of one-sided records are those of the ledger;
-//   without force a pair is moved only where the old API can be read, and to its end.
+//   without force a pair is moved only if the old API can be read, and to its end.
 
 import type { HeldPage } from '../../../src/contracts/spool.ts';
 import type { PairReport } from '../../../src/contracts/succession.ts';

@@ -46,7 +46,7 @@ export class ModelApi {
       .toSorted((a, b) => a.place - b.place);
   }
 
-  /** False: nothing is answered at this moment, whatever is asked. */
+  /** False: no request is answered at this moment. */
   isUp(now: number): boolean {
     return this.dead === null && (this.outage === null || now >= this.outage.until);
   }

@@ -13,7 +13,7 @@ export interface SideStream {
   readonly company: number | null;
 }
 
-/** Which list is asked for. */
+/** The requested list. */
 interface Listed {
   readonly name: string;
   readonly company: number | null;

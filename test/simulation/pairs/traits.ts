@@ -1,7 +1,6 @@
-// What kind of pair a seed stands for: two APIs over one ledger, how each shows it, what goes wrong
-// with either, and what the operator does. Drawn once, before anything happens. What must stay true:
-// a world promises no more than the rules of a succession do. If those cannot distinguish two records,
-// or see that they are the same, such a world is not drawn.
+// The kind of pair that a seed stands for: two APIs over one ledger, how each shows it, the faults of either, and the
+// operator's actions. Drawn once, before anything happens. Invariant: a world promises no more than the rules of a
+// succession do. If those cannot distinguish two records, or see that they are the same, such worlds are not drawn.
 
 import type { Random } from '../../../src/sandbox/random.ts';
 

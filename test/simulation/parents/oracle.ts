@@ -1,20 +1,20 @@
-// What is owed of each parent, and whether it was told. The rule:
+// The required reports about each parent, and whether they were made. The rule:
 //
-//   every entry of a timeline once, and the state of each object whenever it is another than the
-//   one told last, in the order in which they were; none that was never shown, and none of another
+//   every entry of a timeline once, and the state of each object whenever it differs from the last
+//   report, in the order in which they were; none that was never shown, and none of another
 //   parent;
-//   all of it once all has been well for a sweep and more, but of parents that were told as lost,
-//   which nobody has shown again;
-//   a parent is told as lost once for each time, and only one that is refused while others are not;
-//   a violation where an immutable timeline was another, and nowhere else;
-//   an object that changes no more is asked for no more.
+//   all of them once all has been well for a sweep and more, except for parents that were reported as lost
+//   and not shown again;
+//   a parent is reported as lost once for each time, and only one that is rejected while others are not;
+//   a violation if an immutable timeline changed, and nowhere else;
+//   an object that changes no more is requested no more.
 
 import type { Parent } from './server.ts';
 import type { Traits } from './traits.ts';
 
-/** An object that was done may be asked for so often: it was noticed once more. */
+/** The most requests of a finished object: it was noticed once more. */
 const asksWhenDoneMax = 2;
-/** A refusal that was shorter is nobody's business. */
+/** A shorter rejection need not be reported. */
 const lastingMs = 5_000;
 
 /** What came of one parent. */
@@ -93,7 +93,7 @@ export class Oracle {
     }
   }
 
-  /** It was told as lost as often, and was refused when it was last. */
+  /** It was reported as lost as often, and was rejected at its last request. */
   isLost(id: string): boolean {
     return this.#toldOf(id).lost > 0;
   }
@@ -111,7 +111,7 @@ export class Oracle {
     }
   }
 
-  /** One that is refused for long while others are answered has to be told. */
+  /** One that is rejected for long while others are answered must be reported. */
   lookForLost(now: number): void {
     for (const { id, refusedSince } of this.#parents.values()) {
       if (refusedSince === null || now - refusedSince < lastingMs) continue;

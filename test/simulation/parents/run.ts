@@ -27,7 +27,7 @@ const list: ListReading = {
 /** Worlds so far: each has a stream of its own, also where a seed is run twice. */
 let worlds = 0;
 
-/** Runs one seed; `tell` is told each step. */
+/** Runs one seed; `tell` is called with each step. */
 export async function runParents(seed: number, report: Tell = () => undefined): Promise<Verdict> {
   const traits = traitsOf(new Random(seed, 21));
   const world = new ParentsWorld(seed, traits, report);
@@ -99,7 +99,7 @@ class ParentsWorld implements World {
       parent.status = null;
     }
     for (const parent of this.#upstream.parents.values()) {
-      // Of what was told as lost somebody has to say that it is there.
+      // A parent reported as lost must be noticed as existing again.
       if (!this.oracle.isLost(parent.id)) continue;
       parent.isNoticed = this.traits.from === 'noticed';
       if (parent.isNoticed) this.#notice(parent);

@@ -19,14 +19,14 @@ export interface Parent {
   changedAt: number;
   /** It is refused with this. */
   status: number | null;
-  /** Since when it has been refused, and was not asked for in between. */
+  /** Since when it has been rejected, without a request in between. */
   refusedSince: number | null;
   isFinal: boolean;
   /** It was answered as it stands when it changed no more. */
   isDone: boolean;
   /** Requests since that, but for one where nothing else was answered. */
   asksWhenDone: number;
-  /** All that was ever shown of it. */
+  /** All that was ever shown of the parent. */
   readonly shown: Set<string>;
   /** The other source has shown it since it was refused. */
   isNoticed: boolean;
@@ -46,7 +46,7 @@ export class ModelParents {
   readonly #traits: Traits;
   readonly #random: Random;
   #count = 0;
-  /** What was asked last was not answered. */
+  /** The last request was not answered. */
   #isRefusing = false;
 
   constructor(traits: Traits, random: Random) {
@@ -93,13 +93,13 @@ export class ModelParents {
     const id = decodeURIComponent(request.path.slice(1));
     const parent = this.parents.get(id);
     if (parent === undefined) return failure(404);
-    // Another that is refused is a reason to ask whether anything is answered at all.
+    // Another rejected one is a reason to check whether anything is answered at all.
     const isAside = parent.isDone && this.#isRefusing;
     if (parent.status !== null) {
       if (!isAside) parent.refusedSince ??= now;
       return failure(parent.status);
     }
-    // One that was noticed and is refused is asked again, seldom: what it is by now nobody was told.
+    // One that was noticed and is rejected is requested again, seldom: its present state is unknown.
     if (parent.isDone && !isAside) parent.asksWhenDone += 1;
     if (this.#chance(0.3)) return failure(404);
     if (this.#chance(0.3)) return nonsense;

@@ -1,7 +1,7 @@
-// Archives for tests, written straight from the formats (RFC 6962, C2SP tlog-tiles, signed-note and
-// tlog-checkpoint, RFC 8878) and the docstrings of src/archive/entries.ts, in the simplest way
-// there is: everything in memory, every hash made anew. It shares no code with sluice's writer, so
-// that a reader that takes both has read the formats, not the writer's mistakes.
+// Archives for tests, written straight from the formats (RFC 6962, C2SP tlog-tiles, signed-note and tlog-checkpoint,
+// RFC 8878) and the docstrings of src/archive/entries.ts, in the simplest way: everything in memory, every hash
+// computed each time. It shares no code with sluice's writer, so that a reader that accepts both follows the formats,
+// not the writer's mistakes.
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ export interface NaivePage {
   readonly stream: string;
   /** Records in the body. Default 2. */
   readonly records?: number;
-  /** Which were kept; left out: all. */
+  /** The kept ones; undefined: all. */
   readonly kept?: readonly number[];
   /** Overrides of the entry. */
   readonly entry?: Readonly<Record<string, unknown>>;
@@ -24,7 +24,7 @@ export interface NaivePage {
 /** What one checkpoint covers. */
 export interface NaiveCommit {
   readonly pages: readonly NaivePage[];
-  /** The log goes on under a new key. */
+  /** The log continues under a new key. */
   readonly rotates?: boolean;
 }
 

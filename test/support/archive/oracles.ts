@@ -1,7 +1,7 @@
-// Readers of archives that share no code with sluice: Tessera's `fsck`, a small program over Go's
-// x/mod/sumdb/tlog and note (oracle/), and a witness of transparency-dev (witness/). Go builds them
-// once, and they stay in the cache. Where that cannot be, tests are skipped and say so. `fsck` tries for ever where a log is damaged, so it
-// is only asked for a yes, and not for long.
+// Readers of archives that share no code with sluice: Tessera's `fsck`, a small program over Go's x/mod/sumdb/tlog and
+// note (oracle/), and a witness of transparency-dev (witness/). Go builds them once, and they stay in the cache. If
+// that is impossible, tests are skipped with the reason. `fsck` retries for ever on a damaged log, so it is used only
+// on whole logs, and not for long.
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,11 +19,11 @@ const fsckSecondsMax = 60;
 export interface Oracles {
   /** `log DIR VKEY`, `since DIR VKEY NOTE` or `proof FILE VKEY RECORD`; see oracle/main.go. */
   readonly oracle: (...args: readonly string[]) => Promise<ProgramResult>;
-  /** Reads a whole log; exit code 0 where all of it is as its checkpoint says. */
+  /** Reads a whole log; exit code 0 if all entries match its checkpoint. */
   readonly fsck: (dir: string, vkey: string) => Promise<ProgramResult>;
 }
 
-/** The programs; skips the test that asks, saying so, where they cannot be built. */
+/** The programs; skips the calling test, with the reason, if they cannot be built. */
 export async function oraclesFor({ skip }: TestContext): Promise<Oracles> {
   const built = await build().catch((error: unknown): never =>
     skip(`no independent reader of archives: ${error instanceof Error ? error.message : error}`),

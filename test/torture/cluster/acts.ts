@@ -1,6 +1,6 @@
-// What is done to three processes with their state in Kafka: each has a lane of its own, in which it is killed, frozen for longer
-// than its session, ended in order, and cut from Kafka or from upstream alone; and the broker and upstream have theirs.
-// Each act mends what it broke before it resolves.
+// The acts on three processes with their state in Kafka: each has a lane of its own, in which it is killed, frozen for
+// longer than its session, ended in order, and cut from Kafka or from upstream alone; and the broker and upstream have
+// theirs. Each act undoes its damage before it resolves.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Act, Pace } from '../plan.ts';
@@ -8,7 +8,7 @@ import type { NetworkProxy } from '../proxy.ts';
 import { type PerformUpstream, upstreamActs } from '../upstream-acts.ts';
 import { type ClusterStage, sessionS } from './stage.ts';
 
-/** Does one act and mends it. */
+/** Does one act and undoes it. */
 type Perform = (stage: ClusterStage, act: Act) => Promise<void>;
 
 /** A lane's acts by name, and how fast they follow each other. */

@@ -1,7 +1,7 @@
-// What three processes with their state in one Apache Kafka are tortured on: a sandbox with its ledger and a ceiling for all of
-// them together behind a proxy, a broker that keeps state and events, an archive that they share, and for each process a proxy
-// in front of the broker, so that it alone can be cut from that. Their clocks differ by hours. Whoever ends by itself, as one that has lost the state does, is
-// started again, as what deploys processes would do.
+// The stage for three processes with their state in one Apache Kafka: a sandbox with its ledger and a common ceiling
+// behind a proxy, a broker that keeps state and events, an archive that they share, and for each process a proxy in
+// front of the broker, so that it alone can be cut from the broker. Their clocks differ by hours. A process that ends
+// by itself, for example because it has lost the state, is restarted, as a deployment system would do.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ import { type NetworkProxy, startProxy } from '../proxy.ts';
 export const audit = '/v1/audit/events';
 /** The sink's topic. */
 export const topic = 'lake';
-/** What all processes together may ask for: with none left, and no word of when, sluice would wait for half a minute. */
+/** The ceiling of all processes together: at zero, without a time given, sluice would wait for half a minute. */
 const ceiling = { path: audit, requests: 110, per_s: 5 };
 /** What the config says that each may. */
 const allowed = 100;
@@ -47,7 +47,9 @@ export interface ClusterStageOptions {
   /** Events a second. */
   readonly rate: number;
   readonly processes: number;
-  /** Of more than one, whoever has the upstream's shard starts a process for it, which is not frozen with it. */
+  /**
+   * With more than one, the process that has the upstream's shard starts a worker for it, which is not frozen with it.
+   */
   readonly shards: number;
 }
 

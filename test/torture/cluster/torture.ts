@@ -1,6 +1,6 @@
-// The torture of processes that share their state in Kafka: everything that can break breaks, drawn from a seed; then all is
-// mended, and what is in the sink's topic and in the archive is held against upstream's ledger. Every record has to be in
-// each of them once, the archive has to verify, and upstream may have refused one request a takeover at most.
+// The torture of processes that share their state in Kafka: everything that can break breaks, drawn from a seed; then
+// all is repaired, and the sink's topic and the archive are compared with upstream's ledger. Every record must be in
+// each of them once, the archive must verify, and upstream may have rejected one request a takeover at most.
 
 import { readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { audit, type ClusterStage, openClusterStage, topic } from './stage.ts';
 export interface ClusterTortureOptions {
   /** The same seed breaks the same things in the same order. */
   readonly seed: number;
-  /** How long things break, in milliseconds; mending and counting come on top. */
+  /** How long things break, in milliseconds; repair and counting are extra. */
   readonly forMs: number;
   /** Events a second. Default 20. */
   readonly rate?: number;
@@ -23,7 +23,7 @@ export interface ClusterTortureOptions {
   readonly processes?: number;
   /** Default 1. */
   readonly shards?: number;
-  /** Told what happens, a line each. */
+  /** Called with each step, a line each. */
   readonly tell: (line: string) => void;
 }
 
@@ -146,7 +146,7 @@ async function topicFindings(stage: ClusterStage): Promise<string[]> {
 async function archiveFindings(stage: ClusterStage): Promise<readonly string[]> {
   const events = await eventsInTopic(stage);
   const inTopic = events.map(({ uid }) => uid);
-  // What sluice tells of its archive goes to every sink but that.
+  // sluice's reports about its archive go to every sink but that.
   const ofUpstream = events.filter(({ raw }) => raw !== null).map(({ uid }) => uid);
   try {
     const { uids } = await readArchive(stage.archive, aSigner('torture'));
@@ -177,7 +177,7 @@ function repeated(all: readonly string[]): ReadonlySet<string> {
   return new Set(all.filter((one) => seen.size === seen.add(one).size));
 }
 
-/** `raw` is null for what sluice tells of itself. */
+/** `raw` is null for sluice's own events. */
 async function eventsInTopic({ kafka }: ClusterStage) {
   const brokers = [kafka.addresses.plain];
   const records = await consumeAll(topic, { brokers, timeoutMs: 60_000 });
@@ -191,7 +191,7 @@ async function eventsInTopic({ kafka }: ClusterStage) {
   });
 }
 
-/** What stands behind a transaction that nobody ends: whoever reads committed records never gets there. */
+/** Records after an unfinished transaction: a reader of committed records never gets there. */
 async function unfinishedIn({ kafka }: ClusterStage): Promise<readonly string[]> {
   const asked = { brokers: [kafka.addresses.plain], timeoutMs: 60_000 };
   const all = await consumeAll(topic, { ...asked, isolation: 'read_uncommitted' });
@@ -207,7 +207,7 @@ function reported(what: string, all: readonly string[]): readonly string[] {
   return [`${what}: ${all.length}`, ...all.slice(0, examplesMax).map((one) => `  ${one}`)];
 }
 
-/** What was survived and what came of it, as lines of text. */
+/** The acts and the results, as lines of text. */
 export function clusterReportOf(result: ClusterTortureResult): readonly string[] {
   const { survived, records, takeovers, overLimit } = result;
   const rows = [...survived].sort(([a], [b]) => a.localeCompare(b));
