@@ -1,7 +1,8 @@
-// One bound on the bodies that are read and processed at the same time, over all streams. The size
-// of a response is known only by reading it, so requests are sent and their reading waits: above
-// the bound only the body that began first is read further, whatever its size. Invariant: that body
-// never waits, so one always makes progress, and its end admits the next.
+// One bound on the bodies that are read and processed at the same time, over all streams. The size of a response is known
+// only by reading it, so requests are sent and their reading waits. Above the bound two kinds of bodies are still read: the
+// first large one, whatever its size, and small ones up to half of the bound, so that a huge or stalled body keeps no small
+// one waiting. Invariant: the first large body and the first small one never wait, so one always makes progress, and its end
+// admits the next.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { InFlight } from '../contracts/index.ts';
@@ -20,6 +21,8 @@ export interface Lease {
 
 /** Enough for every stream that may poll at the same time with pages of a megabyte. */
 const bytesMaxDefault = 32 * 1024 * 1024;
+/** A body above this share of the bound is large. */
+const largeShare = 1 / 32;
 /** Of one poll: the page being stored, and the next one. */
 const leasesMax = 2;
 
@@ -78,9 +81,12 @@ export class BytesInFlight implements InFlight {
 
   /** Called by a lease. True if reading may continue. */
   count(lease: CountedLease, bytes: number): boolean {
+    const wasSmall = !this.#isLarge(lease);
     lease.bytes += bytes;
     this.#bytes += bytes;
     this.#leases.add(lease);
+    // It no longer counts among the small ones.
+    if (wasSmall && this.#isLarge(lease)) this.#wake(lease);
     return this.#mayContinue(lease);
   }
 
@@ -89,12 +95,30 @@ export class BytesInFlight implements InFlight {
     lease.isOver = true;
     this.#bytes -= lease.bytes;
     this.#leases.delete(lease);
-    for (const waiting of this.#leases) if (this.#mayContinue(waiting)) waiting.wake();
+    this.#wake();
+  }
+
+  #wake(but?: CountedLease): void {
+    for (const waiting of this.#leases) {
+      if (waiting !== but && this.#mayContinue(waiting)) waiting.wake();
+    }
   }
 
   #mayContinue(lease: CountedLease): boolean {
-    const [oldest] = this.#leases;
-    return this.#bytes <= this.#max || lease === oldest;
+    if (this.#bytes <= this.#max) return true;
+    const isLarge = this.#isLarge(lease);
+    let small = 0;
+    let isFirst = true;
+    for (const other of this.#leases) {
+      if (other === lease && isFirst) return true;
+      if (this.#isLarge(other) === isLarge) isFirst = false;
+      if (!this.#isLarge(other)) small += other.bytes;
+    }
+    return !isLarge && small <= this.#max / 2;
+  }
+
+  #isLarge({ bytes }: CountedLease): boolean {
+    return bytes > this.#max * largeShare;
   }
 }
 

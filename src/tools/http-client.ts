@@ -38,6 +38,8 @@ export interface OwnHttpClient extends HttpClient {
 }
 
 /** Timers overflow above this. */
+/** Per origin: the polls that may run at a time, and slow ones beside them (fetch/turns.ts). */
+const connectionsUsual = 48;
 const timerMsMax = 2 ** 31 - 1;
 
 /**
@@ -47,7 +49,7 @@ const timerMsMax = 2 ** 31 - 1;
  */
 export function openHttpClient(options: HttpClientOptions = {}): OwnHttpClient {
   const pools = openPools({
-    connectionsMax: options.connectionsMax ?? 16,
+    connectionsMax: options.connectionsMax ?? connectionsUsual,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
     certificateCheckMs: options.certificateCheckMs ?? 5_000,
   });

@@ -1,8 +1,9 @@
 // Every request to an upstream waits here for its turn. Upstreams limit "per token and per path"
 // without defining whether a path is the template or the resulting address, so a request passes
-// three throttles: its concrete path, its template, its credential. A rejection blocks only the
-// concrete path; a second path rejected within the same minute shows that the limit is wider, and
-// the level above is slowed too. Waiting requests are served in turn (fair-queue.ts). Invariant:
+// four throttles: its concrete path, its company, its template, its credential. A rejection blocks
+// only the concrete path; a second path rejected within the same minute shows that the limit is
+// wider, and the level above is slowed too: the company by two of its paths, template and credential
+// only by paths of two companies, so that one company that is rejected slows no other. Waiting requests are served in turn (fair-queue.ts). Invariant:
 // ceilings of the config hold across restarts and takeovers: usage (`used`) is persisted with the
 // state and carried over.
 
@@ -140,6 +141,8 @@ interface Level {
   readonly throttle: Throttle;
   /** The level below that was rejected last, and when; two within `wideningMs` slow this level. */
   refusedPath: string;
+  /** The company of that path; empty: none. */
+  refusedTenant: string;
   refusedAtMs: number;
 }
 
@@ -209,15 +212,21 @@ class Gate implements Turnstile {
       if (!sign.refused) {
         level.throttle.observe({ refused: false }, nowMs, asked);
       } else {
-        const another = level.refusedPath !== below && level.refusedPath !== '';
+        const isOfTenant = name === tenantLevel(lane.tenant);
+        const another =
+          level.refusedPath !== '' &&
+          level.refusedPath !== below &&
+          (isOfTenant || lane.tenant === '' || level.refusedTenant !== lane.tenant);
         if (another && nowMs - level.refusedAtMs < wideningMs) {
           // Without Retry-After: a wait of days for one path must not apply to all paths.
           level.throttle.observe({ refused: true }, nowMs, asked);
         }
         level.refusedPath = below;
+        level.refusedTenant = lane.tenant;
         level.refusedAtMs = nowMs;
       }
-      below = name;
+      // A template has the paths of many companies: below it each path is one.
+      if (name !== tenantLevel(lane.tenant)) below = name;
     }
   }
 
@@ -277,6 +286,7 @@ class Gate implements Turnstile {
         ...(this.#pauseMs === undefined ? {} : { pauseMs: this.#pauseMs }),
       }),
       refusedPath: '',
+      refusedTenant: '',
       refusedAtMs: Number.NEGATIVE_INFINITY,
     };
     this.#levels.set(name, level);
@@ -302,8 +312,13 @@ class Gate implements Turnstile {
 }
 
 /** Narrowest first. A path without placeholders is its own template and counts once. */
-function levelsOf(lane: Lane): readonly [string, ...string[]] {
-  return lane.path === lane.template
-    ? [lane.template, wholeCredential]
-    : [lane.path, lane.template, wholeCredential];
+function levelsOf({ path, template, tenant }: Lane): readonly [string, ...string[]] {
+  if (path === template) return [template, wholeCredential];
+  if (tenant === '') return [path, template, wholeCredential];
+  return [path, tenantLevel(tenant), template, wholeCredential];
+}
+
+/** The name of a company's level. No path is equal to it: paths start with a slash. */
+function tenantLevel(tenant: string): string {
+  return `company ${tenant}`;
 }

@@ -5,6 +5,7 @@
 
 import { painted } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
+import { ailmentGroups } from './by-company.ts';
 import { type Ailment, ailmentsAtOnce, doubts } from './health.ts';
 import { removedInTheWay, removedMatters } from './removed-sinks.ts';
 import type { LiveStatus, Matter, StatusFacts, StoredUpstream } from './status-facts.ts';
@@ -76,7 +77,7 @@ export function attentionOf(
     ...successionMatters(statusView.successions ?? [], command),
     ...differenceMatters(statusView),
     ...noticeMatters(statusView),
-    ...conditionMatters(statusView, now),
+    ...conditionMatters(statusView, ailments, now),
     ...filterMatters(statusView),
     ...lookupMatters(statusView),
     ...timeMatters(statusView),
@@ -137,11 +138,8 @@ function ailingMatters(
   ailments: readonly Ailment[],
   statusView: AttentionFacts,
 ): readonly Matter[] {
-  const alike = Map.groupBy(ailments, ({ part, reason, error }) =>
-    JSON.stringify([part, reason, error?.code, error?.next]),
-  );
-  return Array.from(alike.values(), (group): Matter => {
-    const [{ part, name, reason, what, error }] = group as [Ailment];
+  return ailmentGroups(ailments).map(({ ailments: group, company }): Matter => {
+    const [{ part, name, reason, what, error }] = group;
     const mood = reason === 'not_read' || reason === 'not_taking' ? 'warn' : 'bad';
     const reported: Pick<Matter, 'message' | 'next'> = {
       message: error?.message ?? null,
@@ -154,8 +152,10 @@ function ailingMatters(
       reported.next = 'The log of this process says why; the worker is started again by itself.';
     }
     if (group.length === 1) return { mood, who: `${titles[part]} ${name}`, what, ...reported };
-    const who = `${group.length.toLocaleString('en')} ${part}s`;
+    const count = `${group.length.toLocaleString('en')} ${part}s`;
+    const who = company === null ? count : `${count} of company ${company}`;
     const names = listed(group.map((one) => one.name));
+    if (company !== null) return { mood: 'bad', who, what: `are not read: ${names}`, ...reported };
     return { mood, who, what: `${together[reason]}: ${names}`, ...reported };
   });
 }
@@ -178,11 +178,26 @@ const together: Readonly<Record<Ailment['reason'], string>> = {
 /** Streams that continue with a doubt, which does not resolve itself. */
 function partMatters({ streams }: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
   const reported = new Set(ailments.map(({ part, name }) => part === 'stream' && name));
-  return streams.flatMap(({ name, error }): readonly Matter[] => {
+  const doubted = streams.flatMap(({ name, error }) => {
     const what = doubts.get(error?.code ?? '');
-    if (error === null || what === undefined || reported.has(name)) return [];
+    return error === null || what === undefined || reported.has(name)
+      ? []
+      : [{ name, error, what }];
+  });
+  const alike = Map.groupBy(doubted, ({ error: { code, next } }) => JSON.stringify([code, next]));
+  return Array.from(alike.values(), (group): Matter => {
+    const [{ name, error, what }] = group as [(typeof doubted)[number]];
     const { message, next } = error;
-    return [{ mood: 'bad', who: `Stream ${name}`, what, message, next }];
+    if (group.length === 1) return { mood: 'bad', who: `Stream ${name}`, what, message, next };
+    const who = `${group.length.toLocaleString('en')} streams`;
+    const names = listed(group.map((one) => one.name));
+    return {
+      mood: 'bad',
+      who,
+      what: `${what.replace(/^refuses/, 'refuse')}: ${names}`,
+      message,
+      next,
+    };
   });
 }
 
@@ -203,16 +218,26 @@ function silenceMatters({ streams }: AttentionFacts): readonly Matter[] {
 
 /** Entities with a value that differs at each reading, each reported again and again. */
 function unstableMatters({ streams }: AttentionFacts): readonly Matter[] {
-  return streams.flatMap(({ name, compared }): readonly Matter[] => {
+  const unstable = streams.flatMap(({ name, compared }) => {
     const { entities = 0, examples = [] } = compared?.unstable ?? {};
-    const [first] = examples;
-    if (entities === 0) return [];
-    const who = `Stream ${name}`;
-    const what = `has ${entities.toLocaleString('en')} ${entities === 1 ? 'entity' : 'entities'} with a value that differs at each reading`;
+    return entities === 0 ? [] : [{ name, entities, first: examples[0] }];
+  });
+  // The lists of many companies have the same fields.
+  const alike = Map.groupBy(unstable, ({ name, first }) =>
+    first === undefined ? name : JSON.stringify([/^[^/]*/.exec(name)?.[0], first.kind, first.path]),
+  );
+  return Array.from(alike.values(), (group): Matter => {
+    const [{ name, first }] = group as [(typeof unstable)[number]];
+    const entities = group.reduce((sum, one) => sum + one.entities, 0);
+    const who =
+      group.length === 1 ? `Stream ${name}` : `${group.length.toLocaleString('en')} streams`;
+    const has = group.length === 1 ? 'has' : 'have';
+    const names = group.length === 1 ? '' : `: ${listed(group.map((one) => one.name))}`;
+    const what = `${has} ${entities.toLocaleString('en')} ${entities === 1 ? 'entity' : 'entities'} with a value that differs at each reading${names}`;
     const message = first === undefined ? null : `${first.path} of ${first.kind} ${first.id}`;
     const next =
       'Each third reading reports it as an update. If it is no change, name its path in ignore of the source.';
-    return [{ mood: 'warn', who, what, message, next }];
+    return { mood: 'warn', who, what, message, next };
   });
 }
 
@@ -328,11 +353,19 @@ function isOver(
   );
 }
 
-function conditionMatters({ conditions = [] }: AttentionFacts, now: number): readonly Matter[] {
+function conditionMatters(
+  { conditions = [] }: AttentionFacts,
+  ailments: readonly Ailment[],
+  now: number,
+): readonly Matter[] {
+  const ailing = new Set(ailments.flatMap(({ part, name }) => (part === 'stream' ? [name] : [])));
   const recent = conditions
     .filter(
-      ({ condition, observed_at: at }) =>
-        now - Date.parse(at) < recentMs && !reportedOtherwise.has(condition),
+      ({ condition, stream, observed_at: at }) =>
+        now - Date.parse(at) < recentMs &&
+        !reportedOtherwise.has(condition) &&
+        // The line about the stream reports the denial.
+        !(condition === 'source.scope_lost' && ailing.has(stream)),
     )
     .filter((one) => !isOver(one, conditions));
   const alike = Map.groupBy(recent, ({ condition }) => condition);

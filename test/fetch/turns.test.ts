@@ -28,6 +28,30 @@ test('A55: turnsOf admits a fixed number at a time, in the order of requests', a
   expect(most).toBe(2);
 });
 
+test('slow polls pass their turns on, up to a number of them', async () => {
+  const turns = turnsOf(2, { afterMs: 20, max: 3 });
+  const slow = await Promise.all([turns.take(never), turns.take(never)]);
+  let taken = 0;
+  const later = Array.from({ length: 4 }, () =>
+    turns.take(never).then((release) => {
+      taken += 1;
+      return release;
+    }),
+  );
+
+  const third = await later[2];
+  const beforeRelease = taken;
+  for (const release of slow) release();
+  const releases = await Promise.all(later);
+
+  // Two turns and three slow polls: the sixth waits until a poll ends.
+  expect(beforeRelease).toBe(3);
+  for (const release of [third, ...releases]) release?.();
+  const again = await Promise.all([turns.take(never), turns.take(never)]);
+  for (const release of again) release();
+  expect(taken).toBe(4);
+});
+
 test('turnsOf rejects an aborted waiter, and at once one that was aborted before', async () => {
   const turns = turnsOf(1);
   const release = await turns.take(never);

@@ -28,6 +28,9 @@ async function upstream(): Promise<string> {
       case '/huge':
         response.end(huge);
         break;
+      case '/small':
+        response.end(page.subarray(0, 10_000));
+        break;
       case '/endless':
         response.write(page);
         break;
@@ -92,6 +95,26 @@ describe('bodies in flight', () => {
     await expect(stuck).rejects.toThrow('given up');
     const bodies = await Promise.all(others);
     expect(bodies.map(({ body }) => body.length)).toEqual([page.length, page.length]);
+    expect(http.inFlight.bytes).toBe(0);
+  });
+
+  test('a stalled huge body keeps no small ones waiting', async () => {
+    const url = await upstream();
+    const { http, get } = client(MiB);
+    const stop = new AbortController();
+    const stuck = Promise.all(
+      [1, 2, 3].map(() => http.inFlight.during(() => get(`${url}/endless`, stop.signal))),
+    );
+    stuck.catch(() => undefined);
+    await waitUntil(() => http.inFlight.bytes > MiB, { what: 'bytes over the bound' });
+
+    const bodies = await Promise.all(
+      Array.from({ length: 50 }, () => http.inFlight.during(() => get(`${url}/small`))),
+    );
+    stop.abort(new Error('given up'));
+
+    expect(bodies.map(({ body }) => body.length)).toEqual(new Array(50).fill(10_000));
+    await expect(stuck).rejects.toThrow('given up');
     expect(http.inFlight.bytes).toBe(0);
   });
 

@@ -74,6 +74,28 @@ describe('gate', () => {
     expect(afterThree).toBeGreaterThanOrEqual(1_000);
   });
 
+  test('refusals of one company slow its own paths and no other company', async () => {
+    const { gate, clock } = open();
+    const of = (tenant: string, list: string) => ({
+      ...{ tenant, path: `/companies/${tenant}/${list}` },
+      template: `/companies/{company_id}/${list}`,
+    });
+
+    for (const list of ['logs', 'hosts', 'tickets']) {
+      gate.observe(of('bad', list), { refused: true, retryAfterMs: 600_000 });
+    }
+    const own = gate.delay(of('bad', 'other'));
+    const others = ['logs', 'hosts', 'other'].map((list) => gate.delay(of('good', list)));
+    gate.observe(of('good', 'hosts'), { refused: true });
+    const wider = gate.delay(of('third', 'logs'));
+    await clock.advance(600_000);
+
+    expect(own).toBeGreaterThanOrEqual(1_000);
+    expect(others).toEqual([0, 0, 0]);
+    expect(wider).toBeGreaterThanOrEqual(1_000);
+    expect(gate.delay(of('bad', 'other'))).toBe(0);
+  });
+
   test('a Retry-After of thirty days on two paths does not park the others for days', () => {
     const { gate } = open();
     const days = 30 * 86_400_000;

@@ -47,6 +47,27 @@ test('attentionOf reports thousands that fail for one reason once, whatever each
   expect(others).toEqual([]);
 });
 
+test('attentionOf has one line for a company whose lists fail in different ways', () => {
+  const error = (next: string) => ({ ...aFailure('refused'), next });
+  const ailments = [
+    anAilment('web/c-0', 'halted', error('Grant web.')),
+    anAilment('dns/c-0', 'not_advancing', error('Grant dns.')),
+    anAilment('fw/c-0/objects', 'not_advancing', error('Grant fw.')),
+    anAilment('web/c-1', 'not_advancing', error('Wait.')),
+  ];
+  const lost = {
+    ...{ condition: 'source.scope_lost', stream: 'web/c-0', message: 'the company is denied' },
+    observed_at: new Date(now - 1).toISOString(),
+  };
+
+  const reported = matters({ conditions: [lost] }, ailments);
+
+  expect(reported.map(({ who, what }) => [who, what])).toEqual([
+    ['3 streams of company c-0', 'are not read: web/c-0, dns/c-0, fw/c-0/objects'],
+    ['Stream web/c-1', 'is unwell'],
+  ]);
+});
+
 test('attentionOf names dead letters, with the reason and the next step', () => {
   const dead_letter_reasons = [{ reason: 'too long', count: 3, last_at: at(now) }];
 

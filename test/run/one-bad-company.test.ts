@@ -1,0 +1,84 @@
+// One bad company among many on the real program, in each way of test/support/many-companies.ts: the records of the others go
+// on arriving, /readyz stays 200, and `status` has one line that names the company. bench/companies.ts measures how fresh the
+// others stay.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { runSluice, startSluice } from '../support/cli.ts';
+import {
+  badCompany,
+  configOfMany,
+  startManyCompanies,
+  type Trouble,
+} from '../support/many-companies.ts';
+import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts';
+
+const companies = 12;
+
+async function aRun(trouble: Trouble) {
+  const { upstream, url, close } = await startManyCompanies({
+    ...{ companies, recordEveryMs: 500, slowMs: 20_000, hugeBytes: 40_000_000 },
+  });
+  afterThisTest(close);
+  const dir = tempDir('bad-company-');
+  const ids = join(dir, 'companies.txt');
+  const config = join(dir, 'sluice.yaml');
+  const page = await freePort();
+  writeFileSync(ids, `${upstream.ids.join('\n')}\n`);
+  writeFileSync(config, configOfMany(dir, url, { ids, every: '500ms', page }));
+  upstream.trouble = trouble;
+  const sluice = startSluice(['run', '-c', config]);
+  const everyList = async () => {
+    upstream.seen.clear();
+    await waitUntil(() => upstream.seen.size === (companies - 1) * 2, {
+      what: () =>
+        `records of each list, found ${upstream.seen.size}; ${sluice.stderr.slice(-5).join('\n')}`,
+    });
+  };
+  const ready = async () => (await fetch(`http://127.0.0.1:${page}/readyz`)).status;
+  const attention = async () => {
+    const { stdout } = await runSluice(['status', '-c', config]);
+    return stdout.split('\n').filter((line) => /^ ?!/.test(line.slice(0, 2)));
+  };
+  return { upstream, sluice, everyList, ready, attention };
+}
+
+/** What `status` shows of it: one line, or none for a company that is read. */
+const shown: Readonly<Partial<Record<Trouble, 1>>> = { denied: 1, gone: 1, nonsense: 1 };
+
+describe('one company', () => {
+  test.each(['denied', 'gone', 'throttled', 'slow', 'huge', 'nonsense', 'endless'] as const)(
+    'is %s: the others are read, and nothing is red',
+    async (trouble) => {
+      const run = await aRun(trouble);
+      await run.everyList();
+      await waitUntil(() => (run.upstream.requests.get(badCompany) ?? 0) >= 3, {
+        what: 'requests of the bad company',
+      });
+      const statuses: number[] = [];
+      for (let i = 0; i < 3; i += 1) {
+        await run.everyList();
+        statuses.push(await run.ready());
+      }
+      const lines =
+        shown[trouble] === undefined
+          ? await run.attention()
+          : await waitUntil(
+              async () => {
+                const found = await run.attention();
+                return found.some((line) => line.includes(badCompany)) ? found : undefined;
+              },
+              { what: 'a line about the company' },
+            );
+      const { exitCode } = await run.sluice.kill();
+
+      expect(statuses).toEqual([200, 200, 200]);
+      expect(lines.filter((line) => line.includes(`${badCompany}`)).length).toBe(
+        shown[trouble] ?? lines.length,
+      );
+      expect(lines.length).toBeLessThanOrEqual(1);
+      expect(exitCode).toBe(0);
+    },
+  );
+});
