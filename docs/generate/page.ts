@@ -71,7 +71,7 @@ export function readExample(text: string, file: string): Config {
   const names = [...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, name = '']) => name);
   return parseConfig([text, ...missing].join(''), file, {
     env: Object.fromEntries(names.map((name) => [name, 'a-value'])),
-    readFile: () => Buffer.from('a value\n'),
+    readFile: (path) => Buffer.from(`a value of ${path}\n`),
     // Each reference has its value; certificates are on the reader's machine and are not parsed here.
     placeholders: 'unset',
   });

@@ -30,7 +30,9 @@ import { checkParents } from './parents.ts';
 import { plainSecretNotices } from './plain-secrets.ts';
 import { prepareCommands } from './prepare-commands.ts';
 import { printOf } from './print.ts';
+import { proxyNotice } from './proxy-notices.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
+import { checkResidency } from './residency.ts';
 import { readRoutes, unroutedNotices } from './routes.ts';
 import { type NamedBlock, readSection, reportBlockFlaw, type Section } from './section.ts';
 import {
@@ -77,6 +79,12 @@ export interface Config {
     readonly host: string;
     readonly port: number;
     readonly token: Secret | null;
+    /** By what they allow. */
+    readonly tokens:
+      | {
+          readonly [R in 'view' | 'events' | 'act']?: Secret | undefined;
+        }
+      | null;
     readonly basicAuth: { readonly username: string; readonly password: Secret } | null;
     /** The share of the streams that must advance for /readyz to answer 200. */
     readonly readyShare: number;
@@ -181,6 +189,7 @@ function readTop(
   );
   const routes = withSuccessors(keyed, { sources }, reading);
   checkMasks(routes, { written: at('routes').written, sinks, isMaskSet }, reading);
+  checkResidency({ upstreams, ends: { sources, sinks }, routes }, reading.flaws);
   const drift = readWatch(at('watch').written, sources, reading);
   unroutedNotices(routes, { sources, sinks }, reading.notices);
 
@@ -214,6 +223,7 @@ function readTop(
         : {
             ...listen,
             token: status.token ?? null,
+            tokens: status.tokens ?? null,
             basicAuth: status.basic_auth ?? null,
             readyShare: status.ready.streams,
             tail: status.tail,
@@ -256,6 +266,7 @@ function readUpstreams(section: Section<null>, reading: BlockReading): Section<U
     const isRight = reading.flaws.count === before;
     if (settings === null) return null;
     checkTlsFiles(entry, reading);
+    proxyNotice(settings, entry, reading);
     const companies = readCompanies(settings, entry, reading);
     return isRight && companies !== null ? { ...settings, ...companies } : null;
   });

@@ -9,6 +9,7 @@ import {
   type FormatDefinition,
   headers,
   hostPortSetting,
+  residency,
   type SinkDefinition,
   type SourceDefinition,
   secret,
@@ -142,7 +143,23 @@ const plainWithTlsFlaw = {
 export const statusBlock = z
   .strictObject({
     listen: hostPortSetting('127.0.0.1:8686', parseListen).describe('address to listen on'),
-    token: secret().optional().describe('bearer token that clients must send'),
+    token: secret().optional().describe('bearer token that clients must send; allows everything'),
+    tokens: z
+      .strictObject({
+        view: secret().optional().describe('allows the page and the figures'),
+        events: secret().optional().describe('allows these and events'),
+        act: secret().optional().describe('allows everything'),
+      })
+      .refine(
+        (tokens) => Object.values(tokens).some((one) => one !== undefined),
+        'expected a token for view, events or act',
+      )
+      .refine((tokens) => {
+        const texts = Object.values(tokens).flatMap((one) => one?.reveal() ?? []);
+        return new Set(texts).size === texts.length;
+      }, 'two roles have the same token; give each role a token of its own')
+      .optional()
+      .describe('bearer tokens by role, beside token and basic_auth, which allow everything'),
     basic_auth: z
       .strictObject({
         username: z
@@ -179,12 +196,12 @@ export const statusBlock = z
       .describe('pushes the numbers of /metrics to an OpenTelemetry collector as well'),
   })
   .refine(
-    ({ listen, token, basic_auth: basicAuth }) =>
-      token !== undefined || basicAuth !== undefined || !needsToken(listen),
+    ({ listen, token, tokens, basic_auth: basicAuth }) =>
+      [token, tokens, basicAuth].some((one) => one !== undefined) || !needsToken(listen),
     {
       path: ['listen'],
       message:
-        'others can read this address, so it needs a token or a password; set status.token or status.basic_auth, or listen on 127.0.0.1',
+        'others can read this address, so it needs a token or a password; set status.token, status.tokens or status.basic_auth, or listen on 127.0.0.1',
     },
   )
   .optional()
@@ -406,6 +423,9 @@ const sinkKeys = {
     })
     .prefault({})
     .describe('waits between attempts; they double, and events stay in the spool'),
+  residency: residency().describe(
+    'label of where the receiver stores the data, such as eu; a route from an upstream with another label is refused',
+  ),
 };
 
 /** Default of `every`. */

@@ -26,6 +26,8 @@ export interface ConfiguredSink {
   readonly format: FormatChoice;
   readonly batch: { readonly events: number; readonly bytes: number; readonly waitMs: number };
   readonly retry: { readonly minMs: number; readonly maxMs: number };
+  /** A label that is compared with those of upstreams; undefined: none. */
+  readonly residency?: string | undefined;
 }
 
 /** Batch bounds if neither config nor sink sets any. */
@@ -43,6 +45,7 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
     const {
       batch,
       retry,
+      residency,
       own_process: _ignored,
       format: _,
       ...settings
@@ -65,6 +68,7 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
         waitMs: batch?.wait ?? usual.waitMs,
       },
       retry: { minMs: retry.min, maxMs: retry.max },
+      residency,
     };
   });
   // Two sinks on one file interleave lines; two on one transactional id fence each other.

@@ -40,6 +40,7 @@ export {
   hostPortText,
   parseHostPort,
   proxy,
+  residency,
   secret,
   size,
   timeZone,

@@ -51,7 +51,7 @@ export {
   type SinkPosition,
 } from './numbering.ts';
 export { retryAfterMs, serverTimeMs, wholeNumbers } from './retry-after.ts';
-export { headerValue, proxyFlaw, Secret } from './secret.ts';
+export { headerValue, proxyFlaw, proxyOfEnvironment, Secret } from './secret.ts';
 export type {
   Assurance,
   Batch,

@@ -60,6 +60,9 @@ export class Secret {
   }
 }
 
+/** The value of `proxy` that takes the proxy from the environment. */
+export const proxyOfEnvironment = 'env';
+
 /** The flaw of a proxy address; null: none. The address may contain a password and is not shown. */
 export function proxyFlaw(text: string): string | null {
   const broken = /%(?![0-9A-Fa-f]{2})/.exec(text);

@@ -3,7 +3,7 @@
 // declaration gives validation, type, default, error text and JSON Schema.
 
 import { z } from 'zod';
-import { proxyFlaw, Secret } from './secret.ts';
+import { proxyFlaw, proxyOfEnvironment, Secret } from './secret.ts';
 
 const durationUnitsMs: Readonly<Record<string, number>> = {
   ms: 1,
@@ -57,17 +57,28 @@ export function headers() {
     .optional();
 }
 
+/** `residency`: a label such as `eu`. */
+export function residency() {
+  return z
+    .string()
+    .regex(
+      /^[a-z0-9][a-z0-9-]{0,62}$/,
+      'expected a label such as eu or eu-central: lower-case letters, digits and -',
+    )
+    .optional();
+}
+
 /** `proxy`: a secret, because it may contain user and password. */
 export function proxy() {
   return z
     .string()
-    .refine((text) => proxyFlaw(text) === null, {
+    .refine((text) => text === proxyOfEnvironment || proxyFlaw(text) === null, {
       error: ({ input }) => proxyFlaw(String(input)) ?? '',
     })
     .transform((text) => new Secret(() => text))
     .optional()
     .describe(
-      'HTTP proxy that requests go through, such as http://proxy.example:3128, or http://USER:PASSWORD@…; https:// addresses through a tunnel',
+      'HTTP proxy that requests go through, such as http://proxy.example:3128, or http://USER:PASSWORD@…; https:// for TLS to the proxy; https:// addresses through a tunnel. env: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY name it',
     );
 }
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { duration, proxy, secret, tls } from '../contracts/config.ts';
-import type { Secret, TlsSettings } from '../contracts/index.ts';
+import { proxyOfEnvironment, type Secret, type TlsSettings } from '../contracts/index.ts';
 
 const connectMsMax = 10_000;
 const requestMsMax = 60_000;
@@ -81,7 +81,10 @@ export function clientConfig({
   const checksumsWhen =
     checksums === 'always' ? ('WHEN_SUPPORTED' as const) : ('WHEN_REQUIRED' as const);
   const address = proxy?.reveal();
-  const proxyEnv = address && { HTTP_PROXY: address, HTTPS_PROXY: address };
+  const proxyEnv =
+    address === proxyOfEnvironment
+      ? process.env
+      : address && { HTTP_PROXY: address, HTTPS_PROXY: address };
   const through = { keepAlive: true, ...(proxyEnv && { proxyEnv }) };
   const file = (path: string | undefined) => (path === undefined ? undefined : readFileSync(path));
   return {

@@ -6,14 +6,17 @@
 
 import type { Dispatcher } from 'undici';
 import {
+  errorText,
   type HttpClient,
   HttpFailure,
   type HttpRequest,
   type HttpResponse,
   invariant,
+  proxyOfEnvironment,
 } from '../contracts/index.ts';
 import { BytesInFlight, type Lease } from './bytes-in-flight.ts';
 import { acceptEncoding, decode, refusePacked } from './content-encoding.ts';
+import { environmentProxy } from './environment-proxy.ts';
 import { free, GrowingBody } from './growing-body.ts';
 import { type Phase, toHttpFailure } from './http-failure.ts';
 import { openPools, type Pools } from './http-pools.ts';
@@ -90,7 +93,7 @@ async function exchange(
 ): Promise<HttpResponse> {
   invariant(request.method === 'GET' || request.method === 'POST', 'requests are GET or POST');
   const url = addressOf(request.url);
-  const pool = await pools.pool(request.tls, request.proxy);
+  const pool = await pools.pool(request.tls, proxyFor(url, request.proxy));
   return new Promise((resolve, reject) => {
     const answer = new AnswerReader({ bytesMax: request.bodyBytesMax, lease }, (outcome) => {
       clearTimeout(timer);
@@ -126,6 +129,15 @@ async function exchange(
       answer.giveUp(toHttpFailure(error, 'connecting'));
     }
   });
+}
+
+function proxyFor(url: URL, proxy: string | undefined): string | undefined {
+  if (proxy !== proxyOfEnvironment) return proxy;
+  try {
+    return environmentProxy(url.href, process.env)?.address;
+  } catch (error) {
+    throw new HttpFailure('unreachable', errorText(error), error);
+  }
 }
 
 function addressOf(text: string): URL {

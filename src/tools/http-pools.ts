@@ -4,6 +4,7 @@
 // half-written file keeps the old pool in use.
 
 import { readFileSync } from 'node:fs';
+import type { PeerCertificate } from 'node:tls';
 import type { buildConnector, Dispatcher } from 'undici';
 import {
   errorCodeOf,
@@ -86,7 +87,7 @@ export function openPools(options: PoolsOptions): Pools {
               uri: proxy,
               connectTimeout: timeout,
               requestTls: secure,
-              proxyTls: 'ca' in secure ? { ca: secure.ca } : {},
+              proxyTls: { ...('ca' in secure && { ca: secure.ca }), ...addressOfProxy(proxy) },
             })
           : new Agent({
               ...common,
@@ -103,6 +104,23 @@ export function openPools(options: PoolsOptions): Pools {
       closed = true;
       await Promise.all([...entries.values()].map((entry) => entry.agent.destroy()));
     },
+  };
+}
+
+/**
+ * undici requests a certificate for the host of a proxy by SNI, which holds names only (RFC 6066, section 3) and which
+ * Node rejects for an address. The certificate is then checked for the address.
+ */
+function addressOfProxy(proxy: string) {
+  const { protocol, hostname } = new URL(proxy);
+  const address = hostname.replace(/^\[|\]$/g, '');
+  const { isIP } = process.getBuiltinModule('node:net');
+  if (protocol !== 'https:' || isIP(address) === 0) return {};
+  const { checkServerIdentity } = process.getBuiltinModule('node:tls');
+  return {
+    servername: 'address.invalid',
+    checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+      checkServerIdentity(address, certificate),
   };
 }
 

@@ -4,6 +4,7 @@ export { type BackOff, backOff, lastingBackOff } from './back-off.ts';
 export { Callers } from './callers.ts';
 export { cleanText } from './clean-text.ts';
 export { systemClock } from './clock.ts';
+export { type EnvironmentProxy, environmentProxy } from './environment-proxy.ts';
 export { fingerprintOf, otherThan, refreshSecrets } from './fingerprint.ts';
 export { foldedName, foldedPath } from './folded-name.ts';
 export { GrowingBody } from './growing-body.ts';

@@ -184,7 +184,7 @@ export class OAuthSource implements TokenSource {
       const cause =
         error instanceof HttpFailure
           ? new ExportError('upstream_unreachable', `${doing}: ${error.message}`, {
-              next: 'It is tried again by itself; check the address and the network if it lasts.',
+              next: `It is tried again by itself; check ${this.#credential.proxy ? 'the proxy of this upstream' : 'the address'} and the network if it lasts.`,
               details: { failure: error.reason },
               cause: error,
             })

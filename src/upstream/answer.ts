@@ -33,6 +33,8 @@ export interface Sent {
   readonly url: string;
   /** The response must be lines of JSON. */
   readonly isLines: boolean;
+  /** The request goes through a proxy. Default: false. */
+  readonly isProxied?: boolean;
   /** Token and parameter values, which must not appear in a message. */
   readonly hidden: readonly string[];
   readonly scopes: { readonly asked: string | undefined; readonly granted: string | null };
@@ -101,7 +103,9 @@ export function httpFailureOf(failure: HttpFailure, asked: Sent): Failure {
         ? 'Raise max_body of this upstream or lower page_limit of the source; nothing is lost.'
         : failure.reason === 'encoding'
           ? 'Have upstream, or the proxy in between, name the packing of its answers in Content-Encoding; it is tried again by itself.'
-          : 'It is tried again by itself; check address, network and TLS settings if it lasts.',
+          : asked.isProxied
+            ? 'It is tried again by itself; check the proxy of this upstream (address, user, password), and TLS settings if it lasts.'
+            : 'It is tried again by itself; check address, network and TLS settings if it lasts.',
       details: { upstream: asked.upstream, path: asked.path, failure: failure.reason },
       cause: failure,
     },

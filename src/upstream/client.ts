@@ -110,6 +110,13 @@ export class UpstreamClient implements Upstream {
     return upstreamEnd(this.#settings, announced);
   }
 
+  /** The addresses of data and token requests, and `proxy`; null: direct connections. */
+  get route(): { readonly urls: readonly string[]; readonly proxy: string | null } {
+    const { base_url: data, proxy, auth } = this.#settings;
+    const urls = auth.api_key === undefined ? [data, tokenUrl(this.#settings)] : [data];
+    return { urls, proxy: proxy?.reveal() ?? null };
+  }
+
   /** Gets a token and requests nothing else, for `check --connect`; null: success. */
   async authorise(signal: AbortSignal): Promise<ExportError | null> {
     const answer = await this.#source.token(signal);
@@ -171,6 +178,7 @@ export class UpstreamClient implements Upstream {
       upstream: this.name,
       ...{ method: sent.method, path: request.path, url: sent.url },
       isLines: request.response === 'ndjson',
+      isProxied: this.#settings.proxy !== undefined,
       hidden: [token, ...secretsOf(request)],
       scopes: { asked: this.#settings.auth.scope, granted: this.#source.granted() },
     };
@@ -187,9 +195,10 @@ export class UpstreamClient implements Upstream {
           : readAnswer(response, asked, wait),
       };
     } catch (error) {
-      if (error instanceof HttpFailure)
-        return { response: null, answer: httpFailureOf(error, asked) };
-      throw error;
+      if (!(error instanceof HttpFailure)) throw error;
+      // The proxy may have refused a password that a command prints.
+      void this.#settings.proxy?.refresh();
+      return { response: null, answer: httpFailureOf(error, asked) };
     }
   }
 
@@ -250,6 +259,7 @@ function requestFor(
     },
     ...(body && { body: JSON.stringify(body) }),
     tls,
+    ...(settings.proxy && { proxy: settings.proxy.reveal() }),
     timeoutMs: settings.timeout,
     bodyBytesMax: settings.max_body,
   };
@@ -296,6 +306,7 @@ function credentialOf(settings: UpstreamSettings): Credential {
     placing: settings.api === 'unified' ? 'form' : 'basic',
     basicEncoding: auth.basic_encoding,
     tls: upstreamTls(settings),
+    proxy: settings.proxy,
   };
 }
 

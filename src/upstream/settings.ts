@@ -3,7 +3,7 @@
 // concern several keys (a plain http address, half a credential) are in `upstreamFlaws`.
 
 import { z } from 'zod';
-import { count, duration, secret, size, tls } from '../contracts/config.ts';
+import { count, duration, proxy, residency, secret, size, tls } from '../contracts/config.ts';
 import type { TlsSettings } from '../contracts/index.ts';
 import { parseEnds } from './ends.ts';
 
@@ -59,6 +59,7 @@ export const upstreamFields = {
     })
     .describe('credential: client_id, client_secret and scope, or api_key'),
   tls: tls().describe('TLS; default of min_version: TLSv1.3 for unified, TLSv1.2 for services'),
+  proxy: proxy(),
   allow_http: z.boolean().default(false).describe('accept http:// for a loopback address'),
   throttle: z
     .array(
@@ -130,6 +131,9 @@ export const upstreamFields = {
     .describe(
       'when this API ends: a date (the end of that day, UTC), an RFC 3339 time, or never. sluice reports the end and stops nothing. Default: the date in `Sunset` headers, else a future date in `Deprecation` headers, else 2026-12-31 for unified and never for services',
     ),
+  residency: residency().describe(
+    'label of where the data may be stored, such as eu; a route to a sink with another label is refused',
+  ),
   shard: count(0, 999)
     .optional()
     .describe(

@@ -32,6 +32,7 @@ export type Credential =
       readonly placing: 'form' | 'basic';
       readonly basicEncoding: 'raw' | 'rfc6749';
       readonly tls: TlsSettings;
+      readonly proxy?: Secret | undefined;
     };
 
 /** A credential that needs a token. */
@@ -82,6 +83,7 @@ export function tokenRequest(credential: ClientCredential): HttpRequest {
     },
     body: form.toString(),
     tls: credential.tls,
+    ...(credential.proxy && { proxy: credential.proxy.reveal() }),
     timeoutMs,
     bodyBytesMax,
   };

@@ -9,11 +9,19 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv4 } from 'node:net';
 import type { Secret } from '../contracts/index.ts';
 
-/** The credentials that readers must present; both null: none. */
+/** What a reader may do: see the page and the figures; also see events; also act. */
+export type Role = 'view' | 'events' | 'act';
+
+/** From the least to the most: a role may do all that an earlier one may. */
+const roles: readonly Role[] = ['view', 'events', 'act'];
+
+/** The credentials that readers must present; all null: none. */
 export interface Credentials {
-  /** RFC 6750 section 2.1. */
+  /** Allows everything. RFC 6750 section 2.1. */
   readonly token: Secret | null;
-  /** RFC 7617, for which browsers prompt. */
+  /** By role; null: none. */
+  readonly tokens?: { readonly [R in Role]?: Secret | undefined } | null;
+  /** Allows everything. RFC 7617, for which browsers prompt. */
   readonly basicAuth: { readonly username: string; readonly password: Secret } | null;
 }
 
@@ -42,21 +50,30 @@ export function isForeign(headers: IncomingHttpHeaders): boolean {
  * True if a state-changing request comes from sluice's own page, or from a program with credentials. A browser names
  * the page in Origin, and would send a known name and password with a request of any page.
  */
-export function isOwn(headers: IncomingHttpHeaders, { token, basicAuth }: Credentials): boolean {
+export function isOwn(headers: IncomingHttpHeaders, credentials: Credentials): boolean {
   const { origin, host = '' } = headers;
   if (isForeign(headers)) return false;
   if (origin !== undefined) return URL.parse(origin)?.host === host.toLowerCase();
-  return token !== null || basicAuth !== null || headers['sec-fetch-site'] === 'same-origin';
+  return !isOpen(credentials) || headers['sec-fetch-site'] === 'same-origin';
 }
 
-/** True if the request has the required credentials. */
-export function isTrusted(headers: IncomingHttpHeaders, credentials: Credentials): boolean {
-  const { token, basicAuth } = credentials;
-  if (token === null && basicAuth === null) return true;
+/** True if no credentials are required. */
+export function isOpen({ token, tokens = null, basicAuth }: Credentials): boolean {
+  return token === null && tokens === null && basicAuth === null;
+}
+
+/** True if the request has credentials that allow this role. */
+export function isTrusted(
+  headers: IncomingHttpHeaders,
+  credentials: Credentials,
+  role: Role,
+): boolean {
+  const { basicAuth } = credentials;
+  if (isOpen(credentials)) return true;
   const [, scheme = '', brought = ''] = /^(\w+) +(\S+)$/.exec(headers.authorization ?? '') ?? [];
   switch (scheme.toLowerCase()) {
     case 'bearer':
-      return token !== null && isSame(brought, token.reveal());
+      return tokensFor(credentials, role).some((token) => isSame(brought, token.reveal()));
     case 'basic': {
       if (basicAuth === null) return false;
       const { username, password } = basicAuth;
@@ -68,6 +85,12 @@ export function isTrusted(headers: IncomingHttpHeaders, credentials: Credentials
     default:
       return false;
   }
+}
+
+/** The tokens that allow a role. */
+function tokensFor({ token, tokens }: Credentials, role: Role): readonly Secret[] {
+  const enough = roles.slice(roles.indexOf(role)).map((one) => tokens?.[one]);
+  return [token ?? undefined, ...enough].filter((one) => one !== undefined);
 }
 
 /** The challenge for a rejected reader. A browser prompts only for name and password. */

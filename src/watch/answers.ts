@@ -1,4 +1,5 @@
-// The paths of the status server, their responses and access rules. Every request only reads, except /retry.
+// The paths of the status server, their responses and access rules. Every request only reads, except /retry. The table
+// `routes` has the role that each path needs (access.ts): a path outside the table is not served.
 //
 //   /             the page, with its style and scripts beside it
 //   /healthz      200 while the process runs
@@ -21,15 +22,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, ExportError, type Log } from '../contracts/index.ts';
 import type { Pipeline } from '../pipeline.ts';
-import type { Callers } from '../tools/index.ts';
+import { type Callers, refreshSecrets } from '../tools/index.ts';
 import {
   type Credentials,
   challengeOf,
   isForeign,
   isLoopback,
+  isOpen,
   isOwn,
   isTrusted,
   namesLoopback,
+  type Role,
   safeHeaders,
 } from './access.ts';
 import type { StatusBoard } from './board.ts';
@@ -91,11 +94,10 @@ export function answer(desk: Desk, request: IncomingMessage, response: ServerRes
 function turnedAway(desk: Desk, { request, path }: Exchange): Answer | null {
   const { method, headers } = request;
   const { credentials, host } = desk;
-  const open = credentials.token === null && credentials.basicAuth === null;
   // RFC 9112 section 3.2; a proxy before this server may have used the other header.
   if ((request.headersDistinct.host?.length ?? 0) > 1)
     return plain(400, 'more than one Host header');
-  if (open && isLoopback(host) && !namesLoopback(headers.host)) {
+  if (isOpen(credentials) && isLoopback(host) && !namesLoopback(headers.host)) {
     return plain(421, 'request this machine by its loopback address or as localhost');
   }
   const allowed = path === retryPath ? ['POST'] : ['GET', 'HEAD'];
@@ -106,23 +108,41 @@ function turnedAway(desk: Desk, { request, path }: Exchange): Answer | null {
     };
   }
   const isFile = desk.files.has(path);
-  if (probes.has(path) || (isFile && credentials.basicAuth === null)) return null;
-  if (!isFile && !readings.has(path)) return plain(404, 'there is no such page');
+  const role = isFile ? 'view' : routes[path];
+  if (role === undefined) return plain(404, 'there is no such page');
+  if (role === 'open' || (isFile && credentials.basicAuth === null)) return null;
   if (!isFile && isForeign(headers)) return plain(403, 'a request from another site is refused');
   if (path === retryPath && !isOwn(headers, credentials)) {
     return plain(403, 'only the page itself, or a client with credentials, may request that');
   }
-  if (isTrusted(headers, credentials)) return null;
+  if (isTrusted(headers, credentials, role)) return null;
+  // A token by a command may have been rotated: the next request is compared with the new one.
+  void refreshSecrets(credentials);
+  if (isTrusted(headers, credentials, 'view')) {
+    return plain(403, `this token does not allow ${path}: use a token of status.tokens.${role}`);
+  }
   const what =
     credentials.basicAuth === null
-      ? 'bring status.token as a bearer token'
+      ? `bring status.token, or a token of status.tokens, as a bearer token`
       : 'bring the name and password of status.basic_auth';
   return { ...plain(401, what), headers: { 'www-authenticate': challengeOf(credentials) } };
 }
 
-const probes = new Set(['/healthz', '/readyz']);
 const retryPath = '/retry';
-const readings = new Set(['/metrics', '/status.json', '/events', '/tail', retryPath]);
+
+/** The role that each path needs; `open`: none. The page's files need `view` if browsers can prompt. */
+export const routes: Readonly<Record<string, Role | 'open' | undefined>> = Object.assign(
+  Object.create(null) as Record<string, Role | 'open'>,
+  {
+    '/healthz': 'open',
+    '/readyz': 'open',
+    '/metrics': 'view',
+    '/status.json': 'view',
+    '/events': 'view',
+    '/tail': 'events',
+    [retryPath]: 'act',
+  } as const,
+);
 
 /** Null: the response belongs to a reader now, and stays open. */
 function answerTo(desk: Desk, exchange: Exchange): Answer | null {
@@ -135,7 +155,9 @@ function answerTo(desk: Desk, exchange: Exchange): Answer | null {
       return plain(200, 'ok');
     case '/readyz': {
       const readiness = board.readiness();
-      const reported = isTrusted(request.headers, credentials) ? readiness : { ready: board.ready };
+      const reported = isTrusted(request.headers, credentials, 'view')
+        ? readiness
+        : { ready: board.ready };
       return json(board.ready ? 200 : 503, reported);
     }
     case '/status.json':

@@ -71,8 +71,9 @@ interface Answer {
 }
 
 /** The credentials for the status server as a header; null: none are required. */
-function authorization({ token, basicAuth }: Address): string | null {
-  if (token !== null) return `Bearer ${token.reveal()}`;
+function authorization({ token, tokens, basicAuth }: Address): string | null {
+  const bearer = token ?? tokens?.view ?? tokens?.events ?? tokens?.act;
+  if (bearer != null) return `Bearer ${bearer.reveal()}`;
   if (basicAuth === null) return null;
   const text = `${basicAuth.username}:${basicAuth.password.reveal()}`;
   return `Basic ${Buffer.from(text).toString('base64')}`;

@@ -20,12 +20,13 @@ import { readPageFiles } from './page-files.ts';
 import type { EventTap } from './tail.ts';
 import { pushMetrics, type Telemetry } from './telemetry.ts';
 
-/** Dependencies of the server. On any address except loopback, `token` or `basicAuth` is required. */
+/** Dependencies of the server. On any address except loopback, `token`, `tokens` or `basicAuth` is required. */
 export interface StatusSettings {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
   readonly token: Credentials['token'];
+  readonly tokens?: Credentials['tokens'];
   readonly basicAuth?: Credentials['basicAuth'];
   /** Returns the present state of the export. */
   readonly look: () => StatusMoment;
@@ -60,7 +61,7 @@ const lookEveryMs = 500;
 
 /** Starts the server. Throws an ExportError if the address is not available. */
 export async function serveStatus(settings: StatusSettings): Promise<StatusServer> {
-  const { host, port, clock, log, token } = settings;
+  const { host, port, clock, log, token, tokens = null } = settings;
   const { basicAuth = null, tap = null, telemetry = null, retry = null, cluster: sight } = settings;
   const over = new AbortController();
   const callers = new Callers();
@@ -68,7 +69,7 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
   const cluster = sight ? new ClusterWatch({ sight, clock, log }) : null;
   const desk = {
     ...{ host, board, tap, cluster, clock, log, callers, retry },
-    credentials: { token, basicAuth },
+    credentials: { token, tokens, basicAuth },
     files: readPageFiles(),
     tails: new Set<EventStream>(),
     over: over.signal,

@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../../src/contracts/tools.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
-import { type Certificates, makeCa } from '../support/certificates.ts';
+import { type Certificates, makeCa, makeUntrustedCa } from '../support/certificates.ts';
 import { aProxy } from '../support/http-proxy.ts';
 import { afterThisTest, freePort } from '../support/temp.ts';
 import { json, never, serve } from './serving.ts';
@@ -74,6 +74,43 @@ describe('openHttpClient through a proxy', () => {
     await expect(
       client.request(post(url, `http://127.0.0.1:${await freePort()}`, { tls }), never()),
     ).rejects.toMatchObject({ reason: 'unreachable' });
+  });
+
+  test('speaks TLS to an https:// proxy, whose certificate is checked', async () => {
+    const { url, asked } = await serve((_, response) => json(response, 200, {}), ca.server);
+    const { port, seen } = await aProxy('me:right', { own: ca.server });
+    const proxy = `https://me:right@127.0.0.1:${port}`;
+    const client = open();
+
+    const { status } = await client.request(
+      post(url, proxy, { tls: { ca_file: ca.caFile } }),
+      never(),
+    );
+
+    expect(status).toBe(200);
+    expect(seen).toMatchObject([{ method: 'CONNECT' }]);
+    expect(asked).toHaveLength(1);
+    await expect(client.request(post(url, proxy), never())).rejects.toMatchObject({
+      message: expect.stringMatching(/certificate/),
+    });
+  });
+
+  test('trusts a proxy that intercepts TLS by its authority alone', async () => {
+    const { url, asked } = await serve((_, response) => json(response, 200, {}), ca.server);
+    const other = await makeUntrustedCa();
+    const { port } = await aProxy(undefined, { intercepts: other.server });
+    const proxy = `http://127.0.0.1:${port}`;
+    const client = open();
+
+    const { status } = await client.request(
+      post(url, proxy, { tls: { ca_file: other.caFile } }),
+      never(),
+    );
+
+    expect([status, asked.length]).toEqual([200, 0]);
+    await expect(
+      client.request(post(url, proxy, { tls: { ca_file: ca.caFile } }), never()),
+    ).rejects.toMatchObject({ reason: 'tls' });
   });
 
   test('uses none for another request to the same address', async () => {

@@ -11,6 +11,7 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import { Secret } from '../../src/contracts/secret.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { timeText } from '../../src/tools/time-text.ts';
+import type { Role } from '../../src/watch/access.ts';
 import type { ClusterStatus, ProcessStatus } from '../../src/watch/cluster-status.ts';
 import type { Ailment } from '../../src/watch/health.ts';
 import type { StatusMoment } from '../../src/watch/live.ts';
@@ -182,12 +183,13 @@ export function aTap(texts: readonly string[]): EventTap {
 /** Serves the results of `look` on a free loopback port, until the test ends. */
 export async function aServer(
   look: () => StatusMoment,
-  parts: Partial<Omit<StatusSettings, 'token' | 'basicAuth'>> & {
+  parts: Partial<Omit<StatusSettings, 'token' | 'tokens' | 'basicAuth'>> & {
     readonly token?: string;
+    readonly tokens?: Readonly<Partial<Record<Role, string>>>;
     readonly basicAuth?: readonly [username: string, password: string];
   } = {},
 ): Promise<StatusServer> {
-  const { token, basicAuth, ...rest } = parts;
+  const { token, tokens, basicAuth, ...rest } = parts;
   const [username = '', password = ''] = basicAuth ?? [];
   const server = await serveStatus({
     host: '127.0.0.1',
@@ -197,6 +199,12 @@ export async function aServer(
     log: noLog,
     ...rest,
     token: token === undefined ? null : new Secret(() => token),
+    tokens:
+      tokens === undefined
+        ? null
+        : Object.fromEntries(
+            Object.entries(tokens).map(([role, text]) => [role, new Secret(() => text)]),
+          ),
     basicAuth: basicAuth === undefined ? null : { username, password: new Secret(() => password) },
   });
   afterThisTest(() => server.close());

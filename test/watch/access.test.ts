@@ -3,9 +3,73 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { routes } from '../../src/watch/answers.ts';
 import { aFailure, aMoment, aServer, aSink, ask, aTap } from './a-moment.ts';
 
 const refusing = aMoment({ sinks: [aSink({ state: 'refused', error: aFailure('401') })] });
+
+describe('roles', () => {
+  const bearers = {
+    token: 'all-token',
+    view: 'view-token',
+    events: 'events-token',
+    act: 'act-token',
+  };
+  const allowed = {
+    open: ['none', 'wrong', 'view', 'events', 'act', 'token', 'basic'],
+    view: ['view', 'events', 'act', 'token', 'basic'],
+    events: ['events', 'act', 'token', 'basic'],
+    act: ['act', 'token', 'basic'],
+  };
+
+  test.each(Object.entries(routes))('%s is for %s and the roles above', async (path, role) => {
+    const { token, ...tokens } = bearers;
+    const retry = () => [{ part: 'stream', waitsUntil: null } as const];
+    const { url } = await aServer(() => aMoment(), {
+      ...{ token, tokens, retry, tap: aTap([]) },
+      basicAuth: ['me', 'pass'],
+    });
+    const callers = {
+      none: {},
+      wrong: { authorization: 'Bearer view-token2' },
+      ...Object.fromEntries(
+        Object.entries(bearers).map(([name, text]) => [name, { authorization: `Bearer ${text}` }]),
+      ),
+      basic: { authorization: `Basic ${btoa('me:pass')}` },
+    };
+    const method = path === '/retry' ? 'POST' : 'HEAD';
+
+    for (const [name, headers] of Object.entries(callers)) {
+      const { status } = await ask(`${url}${path}?name=x`, { method, headers });
+      const isKnown = name !== 'none' && name !== 'wrong';
+      const isAllowed = allowed[role ?? 'act'].includes(name);
+      expect([name, status]).toEqual([
+        name,
+        isAllowed ? expect.toSatisfy((code) => [200, 202].includes(code)) : isKnown ? 403 : 401,
+      ]);
+    }
+  });
+
+  test('every path that the server serves is in the table, and no other path is served', async () => {
+    const { url } = await aServer(() => aMoment(), { token: 'a-token' });
+    const headers = { authorization: 'Bearer a-token' };
+
+    for (const path of ['/nothing', '/constructor', '/__proto__', '/toString', '/retry/']) {
+      expect([path, (await ask(`${url}${path}`, { headers })).status]).toEqual([path, 404]);
+    }
+  });
+
+  test('with tokens alone, the reasons of /readyz are for readers with a role', async () => {
+    const { url } = await aServer(() => refusing, {
+      host: '0.0.0.0',
+      tokens: { view: 'view-token' },
+    });
+    const readyz = (headers = {}) => ask(`${url}/readyz`, { headers });
+
+    expect((await readyz()).body).not.toContain('refused');
+    expect((await readyz({ authorization: 'Bearer view-token' })).body).toContain('refused');
+  });
+});
 
 describe('access rules', () => {
   test.each([

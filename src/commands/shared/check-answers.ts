@@ -20,6 +20,7 @@ import { systemClock } from '../../tools/index.ts';
 import type { UpstreamClient } from '../../upstream/index.ts';
 import { askParents, askStream } from './ask-upstream.ts';
 import type { MovesKnown } from './check-moves.ts';
+import { routeText } from './check-route.ts';
 import { failureText } from './command.ts';
 
 /** Long enough for a slow proxy, short enough to wait for. */
@@ -92,6 +93,7 @@ async function* otherAnswers(
   const listen = running === null ? config.status : null;
   if (listen !== null) yield ['status.listen', await checkListen(listen)];
   for (const [name, upstream] of plan.upstreams) {
+    yield* routeAnswers(name, upstream);
     const asked = within(async (signal) => {
       const cause = await upstream.authorise(signal);
       if (cause !== null) throw cause;
@@ -113,6 +115,15 @@ async function* otherAnswers(
     }
   }
   yield* moves?.deadStarts(failures) ?? [];
+}
+
+function* routeAnswers(name: string, upstream: UpstreamClient): Generator<ProbeCheck> {
+  try {
+    const route = routeText(upstream, process.env);
+    if (route !== null) yield [`upstream ${name}: route: ${route}`, null];
+  } catch (error) {
+    yield [`upstream ${name}: route`, asExportError(error, 'reading the proxy')];
+  }
 }
 
 /** The end of an API whose successor delivers is no fault. */

@@ -25,7 +25,7 @@ export async function follow(path, { received, opened, refused, locked, signal, 
         signal,
       });
       if (response.status === 401) return locked(token !== null);
-      if (response.status === 400 || response.status === 404) {
+      if (response.status === 400 || response.status === 403 || response.status === 404) {
         return refused((await response.text()).trim());
       }
       if (response.ok) {
