@@ -14,13 +14,19 @@ import {
   proxy,
   tls,
 } from '../../src/contracts/config.ts';
-import { type Batch, ExportError } from '../../src/contracts/index.ts';
+import { type Batch, ExportError, Secret } from '../../src/contracts/index.ts';
+import {
+  authorised,
+  ClientToken,
+  oauth2,
+  oauth2Flaw,
+  postWithToken,
+} from '../shared/client-token.ts';
 import { type Range, sendInHalves } from '../shared/halves.ts';
 import {
   credentialAdvice,
   getOnce,
   isPage,
-  postOnce,
   postUrl,
   receiverFlaw,
   unusableResponse,
@@ -38,6 +44,7 @@ export const httpSink = defineSink({
   fields: {
     url: postUrl().describe('where to post'),
     headers: headers().describe('headers of each request, e.g. Authorization'),
+    oauth2: oauth2(),
     body: z
       .enum(['lines', 'array'])
       .default('lines')
@@ -59,12 +66,14 @@ export const httpSink = defineSink({
   },
   inFlightMax: 1,
   batch: { events: 1000, bytes: 1024 * 1024, waitMs: 1000 },
-  flaw: receiverFlaw,
+  flaw: (settings) => receiverFlaw(settings) ?? oauth2Flaw(settings),
   assurance: () => 'answered',
 
   async open(settings, { name, format, tools }) {
     const isJson = format.contentType.startsWith('application/json');
     const doing = `sending to ${name}`;
+    const token = settings.oauth2 ? new ClientToken(settings.oauth2, settings) : null;
+    const to = { receiver: settings, token };
     const contentType =
       settings.body === 'array'
         ? 'application/json'
@@ -80,7 +89,7 @@ export const httpSink = defineSink({
             'content-type': contentType,
             'idempotency-key': idempotencyKey(batch, range),
           };
-          const answer = await postOnce(settings, { body, headers }, { doing, tools, signal });
+          const answer = await postWithToken(to, { body, headers }, { doing, tools, signal });
           if (answer.outcome !== 'accepted') return answer;
           if (!isPage(answer.response)) return { outcome: 'delivered' };
           const cause = unusableResponse(answer.response, {
@@ -99,7 +108,12 @@ export const httpSink = defineSink({
     // response except 401, 403 or "not now" shows that the connection, TLS and the credentials are
     // right.
     const doing = 'connecting';
-    const { status } = await getOnce(settings, { doing, tools, signal });
+    const context = { doing, tools, signal };
+    const token = settings.oauth2 ? new ClientToken(settings.oauth2, settings) : null;
+    const header = token && (await token.header(context));
+    if (header !== null && !(header instanceof Secret)) throw header.cause;
+    const receiver = header === null ? settings : authorised(settings, header);
+    const { status } = await getOnce(receiver, context);
     if (status !== 401 && status !== 403 && status !== 407 && status < 500) return;
     const code = status < 500 ? 'sink_refused' : 'sink_unreachable';
     throw new ExportError(code, `${doing}: ${new URL(settings.url).origin} answered ${status}`, {

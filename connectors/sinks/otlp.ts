@@ -20,13 +20,19 @@ import {
   invariant,
   type Tools,
 } from '../../src/contracts/index.ts';
+import {
+  ClientToken,
+  oauth2,
+  oauth2Flaw,
+  postWithToken,
+  withToken,
+} from '../shared/client-token.ts';
 import { type PartAnswer, type Range, refusalsOf, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,
   type Post,
   type PostAnswer,
   pageIsOfSink,
-  postOnce,
   postUrl,
   receiverFlaw,
 } from '../shared/http-post.ts';
@@ -51,6 +57,7 @@ export const otlpSink = defineSink({
       .optional()
       .describe('as OpenTelemetry names them; http with the encoding of the format unless set'),
     headers: headers().describe('headers of each request, e.g. Authorization'),
+    oauth2: oauth2(),
     compression: compression('gzip').describe('compression of request bodies'),
     timeout: duration().prefault('10s').describe('bound on one request'),
     tls: tls().describe('TLS of https:// addresses'),
@@ -74,13 +81,16 @@ export const otlpSink = defineSink({
       ? chosen
       : { ...chosen, encoding: protocol === 'http/json' ? 'json' : 'protobuf' },
   flaw: (settings) =>
-    receiverFlaw(settings) ?? (settings.protocol === 'grpc' ? grpcFlaw(settings) : null),
+    receiverFlaw(settings) ??
+    oauth2Flaw(settings) ??
+    (settings.protocol === 'grpc' ? grpcFlaw(settings) : null),
   assurance: () => 'answered',
 
   async open(settings, { name, format, tools }) {
     const document = format.document;
     invariant(document !== undefined, `the format ${format.name} has documents, as otlp needs`);
     const doing = `sending to ${name}`;
+    const token = settings.oauth2 ? new ClientToken(settings.oauth2, settings) : null;
     const log = tools.log.with({ sink: name });
     let warned = false;
     const warn = (message: string) => {
@@ -100,8 +110,8 @@ export const otlpSink = defineSink({
           const context = { doing, tools, signal, explain: readStatusMessage, judge };
           const answer =
             grpc === null
-              ? await postOnce(settings, post, context)
-              : await grpc.export(body, signal);
+              ? await postWithToken({ receiver: settings, token }, post, context)
+              : await withToken({ token, context }, (header) => grpc.export(body, signal, header));
           if (answer.outcome !== 'accepted') return answer;
           return resultOf(answer, { batch, range, doing, warn });
         }),
@@ -117,11 +127,13 @@ export const otlpSink = defineSink({
     };
     const plain = { ...settings, compression: 'none' } as const;
     const doing = 'connecting';
+    const context = { doing, tools, signal };
+    const token = settings.oauth2 ? new ClientToken(settings.oauth2, settings) : null;
     const grpc = settings.protocol === 'grpc' ? await overGrpc(plain, doing, tools) : null;
     const answer =
       grpc === null
-        ? await postOnce(plain, post, { doing, tools, signal, judge })
-        : await grpc.export(post.body, signal);
+        ? await postWithToken({ receiver: plain, token }, post, { ...context, judge })
+        : await withToken({ token, context }, (header) => grpc.export(post.body, signal, header));
     grpc?.close();
     if (answer.outcome === 'accepted') {
       if (readExportLogsAnswer(answer.response) === null)

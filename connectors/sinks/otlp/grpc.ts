@@ -15,6 +15,7 @@ import {
   errorText,
   type HttpResponse,
   headerValue,
+  type Secret,
   type TlsFileKey,
   type TlsSettings,
   tlsFaults,
@@ -48,11 +49,16 @@ export class GrpcLogs {
     this.#doing = `${doing}: ${new URL(receiver.url).host}`;
   }
 
-  /** Calls once. Rejects only when the signal aborts. */
-  async export(body: Uint8Array, signal: AbortSignal): Promise<PostAnswer> {
+  /** Calls once, with this token if there is one. Rejects only when the signal aborts. */
+  async export(
+    body: Uint8Array,
+    signal: AbortSignal,
+    authorization: Secret | null = null,
+  ): Promise<PostAnswer> {
     try {
       this.#opened ??= await open(this.#receiver);
-      return await this.#call(this.#opened, body, signal);
+      const headers = { ...this.#receiver.headers, ...(authorization && { authorization }) };
+      return await this.#call(this.#opened, { body, headers: revealed({ headers }) }, signal);
     } catch (error) {
       signal.throwIfAborted();
       return { outcome: 'retry', cause: asExportError(error, this.#doing) };
@@ -65,9 +71,12 @@ export class GrpcLogs {
     this.#opened = null;
   }
 
-  #call({ library, client }: Opened, body: Uint8Array, signal: AbortSignal): Promise<PostAnswer> {
+  #call(
+    { library, client }: Opened,
+    { body, headers }: { readonly body: Uint8Array; readonly headers: Record<string, string> },
+    signal: AbortSignal,
+  ): Promise<PostAnswer> {
     signal.throwIfAborted();
-    const headers = revealed(this.#receiver);
     const metadata = new library.Metadata();
     for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
     const blot = (said: Uint8Array) => {
@@ -216,7 +225,7 @@ async function secured(
   }
 }
 
-function revealed({ headers }: HttpReceiver): Record<string, string> {
+function revealed({ headers }: Pick<HttpReceiver, 'headers'>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers ?? {}).map(([name, value]) => [
       name.toLowerCase(),
