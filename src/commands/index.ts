@@ -32,6 +32,7 @@ const commands: Readonly<Record<string, (below?: string) => Loaded>> = {
   archive: async (below) => (await import('./archive.ts')).archiveCommands(below),
   cluster: async (below) => (await import('./cluster.ts')).clusterCommands(below),
   succession: async (below) => (await import('./succession.ts')).successionCommands(below),
+  support: async () => (await import('./support.ts')).support,
   tap: async () => (await import('./tap.ts')).tap,
   webhooks: async () => (await import('./webhooks.ts')).webhooks,
   sandbox: async () => (await import('./sandbox.ts')).sandbox,

@@ -3,6 +3,7 @@
 export { agreeOnDeployment, deploymentFinding } from './deployment.ts';
 export { timeToGiveUp } from './give-up.ts';
 export { agreeOnHomes, homesFault } from './homes.ts';
+export { lastLines, ownPath } from './log-tail.ts';
 export { type MemberNote, memberIn } from './member-note.ts';
 export { planToLook } from './plan-to-look.ts';
 export {

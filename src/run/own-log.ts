@@ -8,6 +8,7 @@ import type { Log } from '../contracts/index.ts';
 import { version } from '../tools/index.ts';
 import { type LogLevel, logForm, openLog } from '../watch/log.ts';
 import type { CollectorLog } from '../watch/running-status.ts';
+import { withTail } from './log-tail.ts';
 
 /** A run's log. */
 export interface OwnLog {
@@ -36,7 +37,7 @@ export async function openOwnLog(config: Config, level?: LogLevel): Promise<OwnL
     sent = await openCollectorLog({ ...about, collector, beside, level: settings.level });
   }
   return {
-    log: sent?.log ?? beside,
+    log: withTail(sent?.log ?? beside, config.state.dir, settings.level),
     instance,
     lost: () => sent?.lost() ?? null,
     async close(stopMs) {

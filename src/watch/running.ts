@@ -59,6 +59,17 @@ export async function askRunning(
   }
 }
 
+/** The metrics of the running process; null: none answers. Never throws. */
+export async function metricsOfRunning({ status }: Reachable): Promise<string | null> {
+  if (status === null || status.port === 0) return null;
+  try {
+    const answer = await fetched(`${urlOf(status)}/metrics`, authorization(status));
+    return answer.status === 200 ? answer.body : null;
+  } catch {
+    return null;
+  }
+}
+
 /** A wildcard address is requested on loopback. */
 function urlOf({ host, port }: Address): string {
   const asked = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
