@@ -13,6 +13,7 @@ import {
   tls,
 } from '../../src/contracts/config.ts';
 import { type Batch, ExportError, isObject, Secret } from '../../src/contracts/index.ts';
+import { patternFlaw } from '../shared/destination-names.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,
@@ -41,7 +42,11 @@ const fields = {
     .default('datadoghq.com')
     .describe(`site of the organisation, ${sites}`),
   url: postUrl().optional().describe('address instead of the site’s intake, such as a proxy’s'),
-  service: name().optional().describe('`service`; default: the source of the config'),
+  service: name()
+    .optional()
+    .describe(
+      '`service`, with `{company}` and `{source}` (docs/destinations.md); default: the source of the config',
+    ),
   ddsource: name().default('sluice').describe('`ddsource`, by which Datadog chooses a pipeline'),
   ddtags: name().optional().describe('`ddtags`, such as `env:prod,team:security`'),
   hostname: name().optional().describe('`hostname`'),
@@ -68,7 +73,8 @@ export const datadogSink = defineSink({
   inFlightMax: 1,
   batch: { events: 1000, bytes: 4 * 1024 * 1024, waitMs: 1000 },
   document: datadogForm,
-  flaw: (settings) => receiverFlaw(receiverOf(settings)),
+  flaw: (settings) =>
+    patternFlaw('service', settings.service ?? '') ?? receiverFlaw(receiverOf(settings)),
   assurance: () => 'answered',
   advice: () => [
     'Datadog replaces the time of a log older than 18 hours by the time of arrival, which affects a first run and a backfill; the event keeps its own time',

@@ -24,6 +24,7 @@ import {
   type Refusal,
   type Uid,
 } from '../../src/contracts/index.ts';
+import { patternFlaw } from '../shared/destination-names.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { linesOf } from '../shared/lines.ts';
@@ -67,12 +68,12 @@ const fields = {
     .string()
     .max(128)
     .regex(
-      /^(?![-_+.])(?:[a-z0-9._-]|\{class\}|\{date\})+$/,
-      'expected lower-case letters, digits, ".", "_" and "-", with {class} and {date}',
+      /^(?![-_+.])(?:[a-z0-9._-]|\{class\}|\{date\}|\{company\}|\{source\})+$/,
+      'expected lower-case letters, digits, ".", "_" and "-", with {class}, {date}, {company} and {source}',
     )
     .default('sluice-{class}-{date}')
     .describe(
-      'index or data stream; `{class}`: name of the OCSF class, `{date}`: day of the event’s time (UTC), `undated` where that is before 2000 or after tomorrow',
+      'index or data stream; `{class}`: name of the OCSF class, `{date}`: day of the event’s time (UTC), `undated` where that is before 2000 or after tomorrow; `{company}`, `{source}`: docs/destinations.md',
     ),
   op: z
     .enum(['create', 'index'])
@@ -108,6 +109,7 @@ export const elasticsearchSink = defineSink({
   batch: { events: 1000, bytes: 5 * 1024 * 1024, waitMs: 1000 },
   document: bulkForm,
   flaw: (settings) =>
+    patternFlaw('index', settings.index) ??
     authFlaw(settings) ??
     receiversOf(settings, bulkPath(settings)).map(receiverFlaw).find(Boolean) ??
     null,

@@ -17,12 +17,14 @@ import {
   type Tools,
 } from '../../src/contracts/index.ts';
 import {
+  createTopics,
   KafkaFailure,
   type KafkaRecord,
   type KafkaTransactions,
   loadDriver,
   loadReader,
 } from '../../src/kafka/index.ts';
+import { isPerPage, pageNames, patternFlaw } from '../shared/destination-names.ts';
 import { keptDigits } from '../shared/known-events.ts';
 import { ProducerConnection } from './kafka/connection.ts';
 import { deliveryOf, type FailureContext } from './kafka/outcome.ts';
@@ -59,10 +61,14 @@ export const kafkaSink = defineSink({
   // A second producer with the transactional id would fence the running one.
   testSettings: (settings) => ({ ...settings, exactly_once: false }),
 
-  flaw: ({ exactly_once, transactional_id }) =>
-    transactional_id !== undefined && !exactly_once
+  flaw: ({ topic, exactly_once, transactional_id }) =>
+    patternFlaw('topic', topic) ??
+    (exactly_once && isPerPage(topic)
+      ? 'exactly_once needs one topic; leave {company} and {source} out of topic, or set exactly_once: false'
+      : null) ??
+    (transactional_id !== undefined && !exactly_once
       ? 'transactional_id is set, but exactly_once is not; set exactly_once: true, or leave transactional_id out'
-      : null,
+      : null),
 
   // Its default is derived from the sink's name: in another cluster or after a rename it is a
   // different one.
@@ -85,14 +91,32 @@ export const kafkaSink = defineSink({
 
   async probe(settings, tools, signal) {
     const connection = await connect(settings, tools);
-    const doing = `reading the topic ${settings.topic}`;
+    const { topic } = settings;
+    const doing = isPerPage(topic) ? 'connecting' : `reading the topic ${topic}`;
     try {
-      await connection.use((producer) => producer.checkTopic(), signal);
+      // The topics of companies are known when their events come.
+      const one = isPerPage(topic) ? null : topic;
+      await connection.use((producer) => producer.checkTopic(one), signal);
     } catch (error) {
       signal.throwIfAborted();
       throw outcomeOf(error, { doing, topic: settings.topic, keyless: false }).cause;
     } finally {
       await connection.close();
+    }
+  },
+
+  async setup(settings, _format, { tools, streams = [] }) {
+    const topicOf = pageNames(settings.topic);
+    const topics = isPerPage(settings.topic)
+      ? [...new Set(streams.map((context) => topicOf({ context })))]
+      : [settings.topic];
+    try {
+      const made = await createTopics(optionsOf(settings, tools), topics);
+      return made.length === 0 ? `topics exist: ${topics.length}` : `topics ${made.join(', ')}`;
+    } catch (error) {
+      throw outcomeOf(error, {
+        ...{ doing: 'creating topics', topic: settings.topic, keyless: false },
+      }).cause;
     }
   },
 });
@@ -102,6 +126,9 @@ async function answeredSink(settings: KafkaSettings, opening: SinkOpening): Prom
   const context = contextOf(settings, opening);
   const maker = new RecordMaker(settings.key);
   const bytesMax = settings.max_message;
+  if (isPerPage(settings.topic)) {
+    return topicsSink({ settings, connection, context, maker });
+  }
 
   return {
     async send(batch, signal): Promise<Delivery> {
@@ -122,6 +149,55 @@ async function answeredSink(settings: KafkaSettings, opening: SinkOpening): Prom
     },
     close: () => connection.close(),
   };
+}
+
+interface TopicsDeps {
+  readonly settings: KafkaSettings;
+  readonly connection: ProducerConnection;
+  readonly context: FailureContext;
+  readonly maker: RecordMaker;
+}
+
+/** Writes each event to the topic of its company and source; a topic at fault holds only its own. */
+function topicsSink({ settings, connection, context, maker }: TopicsDeps): Sink {
+  const bytesMax = settings.max_message;
+  const topicOf = pageNames(settings.topic);
+  return {
+    destinationOf: topicOf,
+    async send(batch, signal): Promise<Delivery> {
+      const { records, refused } = sift(maker.recordsOf(batch), bytesMax);
+      const topics = new Map(batch.events.map((event) => [event.uid, topicOf(event)]));
+      const again: string[] = [];
+      let failure: ReturnType<typeof outcomeOf> | null = null;
+      for (const [topic = '', own] of Map.groupBy(records, ({ uid }) => topics.get(uid))) {
+        try {
+          await connection.use(async (producer) => {
+            for (const request of requestsOf(own, bytesMax)) await producer.produce(request, topic);
+          }, signal);
+        } catch (error) {
+          signal.throwIfAborted();
+          const outcome = outcomeOf(error, { ...context, topic });
+          const isOfTopic = error instanceof KafkaFailure && error.answered && concernsTopic(error);
+          if (!isOfTopic) {
+            failure ??= outcome;
+            again.push(...own.map(({ uid }) => uid));
+            continue;
+          }
+          const reason = `topic ${topic}: ${outcome.cause.message}`;
+          refused.push(...own.map(({ uid }) => ({ uid, reason, by: 'destination' as const })));
+        }
+      }
+      if (failure !== null && again.length === records.length) return failure;
+      if (refused.length + again.length === 0) return { outcome: 'delivered' };
+      return { outcome: 'partly', refused, again };
+    },
+    close: () => connection.close(),
+  };
+}
+
+/** True for a failure of one topic; others concern the brokers or the account. */
+function concernsTopic({ kind, message }: KafkaFailure): boolean {
+  return kind === 'topic_missing' || /TOPIC_AUTHORIZATION_FAILED|INVALID_TOPIC/.test(message);
 }
 
 async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<Sink> {
@@ -254,7 +330,7 @@ function outcomeOf(error: unknown, context: FailureContext) {
 
 interface Sifted {
   readonly records: readonly KafkaRecord[];
-  readonly refused: readonly Refusal[];
+  readonly refused: Refusal[];
 }
 
 function sift(records: readonly KafkaRecord[], bytesMax: number): Sifted {

@@ -16,16 +16,22 @@ import {
   tls,
 } from '../../src/contracts/config.ts';
 import { type Event, Secret } from '../../src/contracts/index.ts';
+import { isPerPage, patternFlaw } from '../shared/destination-names.ts';
 import { type HttpReceiver, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { noCollector, readAcks } from './splunk-hec/answer.ts';
 import { HecConnection } from './splunk-hec/collector.ts';
 import { Cookies } from './splunk-hec/cookies.ts';
-import { envelopeForm, nameFor } from './splunk-hec/envelope.ts';
+import { envelopeForm, indexesIn, indexNames } from './splunk-hec/envelope.ts';
 import { requestCollector } from './splunk-hec/wire.ts';
 
 const name = () => z.string().min(1);
 const indexName = () =>
-  z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, 'expected lower-case letters, digits, "_" and "-"');
+  z
+    .string()
+    .regex(
+      /^(?![-_])(?:[a-z0-9_-]|\{company\}|\{source\})+$/,
+      'expected lower-case letters, digits, "_" and "-", with {company} and {source}',
+    );
 
 const fields = {
   url: postUrl().describe('address of the collector, or of its load balancer'),
@@ -42,7 +48,9 @@ const fields = {
   index: z
     .union([indexName(), z.record(name(), indexName())])
     .optional()
-    .describe('index, or one per source of the config; default: the token’s'),
+    .describe(
+      'index, or one per source of the config, with `{company}` and `{source}` (docs/destinations.md); default: the token’s',
+    ),
   sourcetype: z
     .union([name(), z.record(name(), name())])
     .optional()
@@ -86,7 +94,10 @@ export const splunkHecSink = defineSink({
   inFlightMax: 256,
   batch: { events: 1000, bytes: 1024 * 1024, waitMs: 1000 },
   document: envelopeForm,
-  flaw: receiverFlaw,
+  flaw: (settings) =>
+    indexesIn(settings.index)
+      .map((index) => patternFlaw('index', index))
+      .find(Boolean) ?? receiverFlaw(settings),
   assurance: () => 'answered',
   advice: ({ ack, channel }) => [
     ...(ack === 'required'
@@ -98,7 +109,9 @@ export const splunkHecSink = defineSink({
   ],
 
   async open(settings, { name, tools }) {
-    const hasIndexes = typeof settings.index === 'object';
+    const hasIndexes =
+      typeof settings.index === 'object' || indexesIn(settings.index).some(isPerPage);
+    const indexOf = indexNames(settings.index);
     const collector = new HecConnection({
       hasIndexes,
       events: receiverAt(settings, 'event'),
@@ -106,8 +119,8 @@ export const splunkHecSink = defineSink({
       ack: settings.ack,
       ackTimeoutMs: settings.ack_timeout,
       channel: settings.channel ?? null,
-      indexOf: (source) => {
-        const index = nameFor(source, settings.index);
+      indexOf: (event) => {
+        const index = event && indexOf(event);
         return index === undefined ? 'the token’s index' : `the index ${index}`;
       },
       doing: `sending to ${name}`,
@@ -115,7 +128,7 @@ export const splunkHecSink = defineSink({
     });
     return {
       ...(hasIndexes && {
-        destinationOf: ({ source }: Event) => nameFor(source, settings.index) ?? '',
+        destinationOf: (event: Event) => indexOf(event) ?? '',
       }),
       send: (batch, signal) => collector.send(batch, signal),
       ready: (signal) => collector.ready(signal),

@@ -3,6 +3,7 @@
 // and adds one line to a list (connectors/index.ts, formats/index.ts); nothing under src/ changes.
 
 import type { z } from 'zod';
+import type { PageContext } from './event.ts';
 import type { DocumentForm, Format } from './format.ts';
 import type { Json } from './json.ts';
 import type { Assurance, Sink, SinkOpening } from './sink.ts';
@@ -187,6 +188,8 @@ export interface Inspection {
 
 /** Dependencies of `setup`. */
 export interface SetupDeps {
+  /** The streams whose events the sink receives, for destinations by company or source. */
+  readonly streams?: readonly Pick<PageContext, 'source' | 'company'>[];
   readonly tools: Tools;
   readonly signal: AbortSignal;
 }

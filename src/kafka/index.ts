@@ -36,3 +36,11 @@ export async function loadDriver(name: DriverName): Promise<KafkaDriver> {
 export async function loadReader(options: KafkaOptions, digits: number): Promise<TopicReader> {
   return (await import('./kafkajs.ts')).kafkajsReader(options, digits);
 }
+
+/** Creates missing topics with the brokers' defaults; returns those it created. Throws a KafkaFailure. */
+export async function createTopics(
+  options: KafkaOptions,
+  topics: readonly string[],
+): Promise<readonly string[]> {
+  return await (await import('./kafkajs.ts')).makeTopics(options, topics);
+}

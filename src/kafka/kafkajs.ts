@@ -43,27 +43,41 @@ class KafkajsProducer implements KafkaProducer {
   readonly #cluster: Cluster;
   readonly #manager: TransactionManager;
   readonly #sending: PartitionSender;
+  /** Of other topics than the options'. Each keeps its sequence numbers as long as the producer lives. */
+  readonly #sendings = new Map<string, PartitionSender>();
   #connected = false;
   #committed: CommittedPosition | null = null;
 
   constructor(options: KafkaOptions) {
     this.#options = options;
-    const { topic, compression, timeoutMs, transactions } = options;
+    const { transactions } = options;
     this.#sockets = new Sockets(options.tls);
     this.#kafka = new kafkajs.Kafka(configOf(options, this.#sockets));
     this.#cluster = clusterOf(this.#kafka);
     this.#manager = managerOf(this.#kafka, this.#cluster, transactions);
+    this.#sending = this.#senderOf(options.topic);
+  }
+
+  #senderOf(topic: string): PartitionSender {
+    const { compression, timeoutMs, transactions } = this.#options;
     const transactionalId = transactions?.id ?? null;
     const connected = { cluster: this.#cluster, manager: this.#manager };
-    this.#sending = new PartitionSender(
+    return new PartitionSender(
       new KafkajsRequests({ ...connected, topic, timeoutMs, transactionalId }),
       { topic, compression, transactionalId, crc32c },
     );
   }
 
-  async produce(records: readonly KafkaRecord[]): Promise<void> {
+  #sendingTo(topic: string): PartitionSender {
+    if (topic === this.#options.topic) return this.#sending;
+    const sending = this.#sendings.get(topic) ?? this.#senderOf(topic);
+    this.#sendings.set(topic, sending);
+    return sending;
+  }
+
+  async produce(records: readonly KafkaRecord[], topic = this.#options.topic): Promise<void> {
     await this.#connect();
-    await this.#sending.send(records);
+    await this.#sendingTo(topic).send(records);
   }
 
   async transact(
@@ -128,13 +142,13 @@ class KafkajsProducer implements KafkaProducer {
     }
   }
 
-  async checkTopic(): Promise<void> {
-    const { topic, sasl } = this.#options;
+  async checkTopic(topic: string | null = this.#options.topic): Promise<void> {
+    const { sasl } = this.#options;
     sasl?.password.reveal();
     const admin = this.#kafka.admin();
     try {
       await rejecting(admin.connect());
-      await rejecting(admin.fetchTopicMetadata({ topics: [topic] }));
+      await rejecting(admin.fetchTopicMetadata({ topics: topic === null ? [] : [topic] }));
     } finally {
       await admin.disconnect().catch(() => {});
     }
@@ -235,5 +249,29 @@ async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {
   } catch (error) {
     if (error instanceof ExportError) throw error;
     throw kafkajsFailure(error, what);
+  }
+}
+
+/** Creates topics with the brokers' defaults; returns those that did not exist. Throws a KafkaFailure. */
+export async function makeTopics(
+  options: KafkaOptions,
+  topics: readonly string[],
+): Promise<readonly string[]> {
+  prepareKafkajs();
+  options.sasl?.password.reveal();
+  const sockets = new Sockets(options.tls);
+  const admin = new kafkajs.Kafka(configOf(options, sockets)).admin();
+  try {
+    await rejecting(admin.connect());
+    const known = new Set(await rejecting(admin.listTopics()));
+    const missing = topics.filter((topic) => !known.has(topic));
+    if (missing.length > 0) {
+      const requested = missing.map((topic) => ({ topic }));
+      await rejecting(admin.createTopics({ topics: requested, waitForLeaders: true }));
+    }
+    return missing;
+  } finally {
+    await admin.disconnect().catch(() => {});
+    sockets.cut();
   }
 }

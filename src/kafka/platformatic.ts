@@ -35,23 +35,36 @@ class PlatformaticProducer implements KafkaProducer {
   readonly #options: KafkaOptions;
   readonly #client: Client;
   readonly #sending: PartitionSender;
+  /** Of other topics than the options'. Each keeps its sequence numbers as long as the producer lives. */
+  readonly #sendings = new Map<string, PartitionSender>();
   #transaction: Transaction | null = null;
   #hasBegun = false;
 
   constructor(options: KafkaOptions) {
     this.#options = options;
-    const { topic, compression, timeoutMs, transactions } = options;
-    const transactionalId = transactions?.id ?? null;
     this.#client = clientOf(options);
-    this.#sending = new PartitionSender(
+    this.#sending = this.#senderOf(options.topic);
+  }
+
+  #senderOf(topic: string): PartitionSender {
+    const { compression, timeoutMs, transactions } = this.#options;
+    const transactionalId = transactions?.id ?? null;
+    return new PartitionSender(
       new PlatformaticRequests({ client: this.#client, topic, timeoutMs, transactionalId }),
       { topic, compression, transactionalId, crc32c },
     );
   }
 
-  async produce(records: readonly KafkaRecord[]): Promise<void> {
+  #sendingTo(topic: string): PartitionSender {
+    if (topic === this.#options.topic) return this.#sending;
+    const sending = this.#sendings.get(topic) ?? this.#senderOf(topic);
+    this.#sendings.set(topic, sending);
+    return sending;
+  }
+
+  async produce(records: readonly KafkaRecord[], topic = this.#options.topic): Promise<void> {
     this.#options.sasl?.password.reveal(); // a secret that cannot be read says so itself
-    await this.#sending.send(records);
+    await this.#sendingTo(topic).send(records);
   }
 
   async transact(
@@ -95,11 +108,15 @@ class PlatformaticProducer implements KafkaProducer {
     return await rejecting(this.#client.fetchPosition(this.#place));
   }
 
-  async checkTopic(): Promise<void> {
-    const { topic, sasl } = this.#options;
+  async checkTopic(topic: string | null = this.#options.topic): Promise<void> {
+    const { sasl } = this.#options;
     sasl?.password.reveal();
     await rejecting(
-      this.#client.metadata({ topics: [topic], autocreateTopics: false, retries: 0 }),
+      this.#client.metadata({
+        topics: topic === null ? [] : [topic],
+        autocreateTopics: false,
+        retries: 0,
+      }),
     );
   }
 

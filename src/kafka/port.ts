@@ -96,8 +96,11 @@ export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
  * Every failure rejects with a KafkaFailure, or with the ExportError of an unreadable secret.
  */
 export interface KafkaProducer {
-  /** Sends in one request per broker; resolves when all in-sync replicas have every record. */
-  produce(records: readonly KafkaRecord[]): Promise<void>;
+  /**
+   * Sends in one request per broker; resolves when all in-sync replicas have every record. `topic`: in place of the
+   * options' topic, without transactions.
+   */
+  produce(records: readonly KafkaRecord[], topic?: string): Promise<void>;
   /** Sends `requests` and commits `place` in one transaction: all or nothing. */
   transact(
     requests: readonly (readonly KafkaRecord[])[],
@@ -112,8 +115,8 @@ export interface KafkaProducer {
    * (`offsets.retention.minutes` after the last commit, 7 days by default).
    */
   committed(): Promise<CommittedPosition | null>;
-  /** Connects, authenticates and requests the topic's metadata; changes and creates nothing. */
-  checkTopic(): Promise<void>;
+  /** Connects, authenticates and requests the topic's metadata; changes and creates nothing. Null: of no topic. */
+  checkTopic(topic?: string | null): Promise<void>;
   /** Disconnects; nothing may be in flight. */
   close(): Promise<void>;
   /** Cuts every connection at once; requests in flight reject. */

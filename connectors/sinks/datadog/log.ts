@@ -3,6 +3,7 @@
 
 import { wholeSentence } from '../../../formats/texts.ts';
 import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
+import { pageNames } from '../../shared/destination-names.ts';
 import { jsonArrayOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 
@@ -30,6 +31,7 @@ export function isRestamped(event: Event, nowMs: number): boolean {
 export function datadogForm(names: LogNames, format: Format): DocumentForm {
   const isJson = format.contentType.startsWith('application/json');
   const key = format.name === 'json' ? (format.verbatim ? 'original' : 'ocsf') : format.name;
+  const serviceOf = pageNames(names.service ?? '');
   let context: Event['context'] | undefined;
   let opening = '';
   return {
@@ -37,7 +39,8 @@ export function datadogForm(names: LogNames, format: Format): DocumentForm {
     encode(event) {
       if (event.context !== context) {
         context = event.context;
-        const { ddsource, service = event.source, hostname, ddtags } = names;
+        const { ddsource, hostname, ddtags } = names;
+        const service = names.service === undefined ? event.source : serviceOf(event);
         const tags = [`stream:${event.stream}`, ddtags].filter(Boolean).join();
         opening = JSON.stringify({ ddsource, service, hostname, ddtags: tags }).slice(0, -1);
       }

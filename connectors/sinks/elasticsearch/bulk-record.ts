@@ -1,9 +1,11 @@
 // One event in the form of `_bulk`: a line with the action, and the document in the next line.
-// Invariant: the name of the index depends only on the event (its class, its time, its read time),
+// Invariant: the name of the index depends only on the event (its class, its time, its read time,
+// its company and source),
 // never on the send time, so that a repeated event reaches the same index and is recognised by
 // `_id`. A hostile time creates no index of its own.
 
 import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
+import { pageNames } from '../../shared/destination-names.ts';
 import { linesOf } from '../../shared/lines.ts';
 
 const dayMs = 86_400_000;
@@ -49,12 +51,22 @@ export function indexNames(pattern: string): (event: Event) => string {
   let className: unknown;
   let day: number | null = null;
   let name: string | undefined;
-  return ({ ocsf, context }) => {
+  const ofPage = pageNames(pattern);
+  let forPage = pattern;
+  return (event) => {
+    const { ocsf, context } = event;
+    const itsPage = ofPage(event);
     const itsDay = dayOf(ocsf.time, context.fetchedAt);
-    if (name === undefined || itsDay !== day || ocsf.class_name !== className) {
+    if (
+      name === undefined ||
+      itsDay !== day ||
+      ocsf.class_name !== className ||
+      itsPage !== forPage
+    ) {
+      forPage = itsPage;
       className = ocsf.class_name;
       day = itsDay;
-      name = pattern
+      name = forPage
         .replaceAll('{class}', classText(className))
         .replaceAll('{date}', dateText(day));
     }

@@ -33,9 +33,9 @@ export function templateFor(input: TemplateInput): {
   // Only ECS events have the time under the name that a data stream needs.
   const isStream = format === 'ecs' && !isDaily(index);
   return {
-    name: `${index.replace(/[-._]*\{(?:class|date)\}/g, '') || 'sluice'}-${format === 'ecs' ? 'ecs' : 'ocsf'}`,
+    name: `${index.replace(/[-._]*\{(?:class|date|company|source)\}/g, '') || 'sluice'}-${format === 'ecs' ? 'ecs' : 'ocsf'}`,
     body: {
-      index_patterns: [index.replace(/\{(?:class|date)\}/g, '*')],
+      index_patterns: [index.replace(/\{(?:class|date|company|source)\}/g, '*')],
       priority: 300,
       ...(isStream && { data_stream: {} }),
       template: {

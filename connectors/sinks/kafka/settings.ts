@@ -21,10 +21,10 @@ export const fields = {
   topic: z
     .string()
     .regex(
-      /^(?!\.\.?$)[A-Za-z0-9._-]{1,249}$/,
-      'expected a topic name: letters, digits, ".", "_" and "-"',
+      /^(?!\.\.?$)(?:[A-Za-z0-9._-]|\{company\}|\{source\}){1,249}$/,
+      'expected a topic name: letters, digits, ".", "_" and "-", with {company} and {source}',
     )
-    .describe('topic to write to'),
+    .describe('topic to write to, with `{company}` and `{source}` (docs/destinations.md)'),
   exactly_once: z
     .boolean()
     .default(false)

@@ -14,6 +14,7 @@ import { randomUUID } from 'node:crypto';
 import {
   type Batch,
   type Delivery,
+  type Event,
   ExportError,
   HttpFailure,
   type Notice,
@@ -38,7 +39,7 @@ export interface CollectorDeps {
   /** Null: a random one. */
   readonly channel: string | null;
   /** Names the index of a source's events in error messages. */
-  indexOf(source: string): string;
+  indexOf(event: Event | undefined): string;
   /** True if events are for several indexes, by their source. */
   readonly hasIndexes: boolean;
   /** Start of every error message. */
@@ -150,8 +151,7 @@ export class HecConnection {
     const { doing, events: receiver, ack, tools, hasIndexes } = this.#deps;
     const { range, signal, parts } = about;
     const { channel } = this.#acks;
-    const indexOf = (place: number) =>
-      this.#deps.indexOf(batch.events[range.from + place]?.source ?? '');
+    const indexOf = (place: number) => this.#deps.indexOf(batch.events[range.from + place]);
     const body = linesOf(batch.lines, range);
     const { answer, said, cookies } = await requestCollector({
       ...{

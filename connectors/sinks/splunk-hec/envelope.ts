@@ -4,6 +4,7 @@
 // time; no hostile time moves an event to a period that is never searched.
 
 import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
+import { pageNames } from '../../shared/destination-names.ts';
 import { linesOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 
@@ -21,6 +22,7 @@ export interface Belonging {
 /** Requests of this format's events. */
 export function envelopeForm(belonging: Belonging, format: Format): DocumentForm {
   const isJson = format.contentType.startsWith('application/json');
+  const indexOf = indexNames(belonging.index);
   let context: Event['context'] | undefined;
   let opening = '';
   return {
@@ -28,7 +30,7 @@ export function envelopeForm(belonging: Belonging, format: Format): DocumentForm
     encode(event) {
       if (event.context !== context) {
         context = event.context;
-        opening = openingOf(event, belonging, format);
+        opening = openingOf(event, belonging, { format, index: indexOf(event) });
       }
       const head = `{"time":${(saneTimeMs(event) / 1000).toFixed(3)},${opening}"fields":{"sluice_uid":"${event.uid}"},"event":`;
       const said = format.encode(event);
@@ -40,18 +42,37 @@ export function envelopeForm(belonging: Belonging, format: Format): DocumentForm
   };
 }
 
+/** The patterns of `index`. */
+export function indexesIn(index: PerSource): readonly string[] {
+  if (index === undefined) return [];
+  return typeof index === 'string' ? [index] : Object.values(index);
+}
+
+/** Returns the function from an event to its index; undefined: the token's. */
+export function indexNames(index: PerSource): (event: Event) => string | undefined {
+  const names = new Map(indexesIn(index).map((pattern) => [pattern, pageNames(pattern)]));
+  return (event) => {
+    const pattern = nameFor(event.source, index);
+    return pattern === undefined ? undefined : names.get(pattern)?.(event);
+  };
+}
+
 /** The name for events of a source. */
-export function nameFor(source: string, names: PerSource): string | undefined {
+function nameFor(source: string, names: PerSource): string | undefined {
   if (typeof names !== 'object') return names;
   return Object.hasOwn(names, source) ? names[source] : undefined;
 }
 
-function openingOf(event: Event, belonging: Belonging, format: Format): string {
+function openingOf(
+  event: Event,
+  belonging: Belonging,
+  { format, index }: { readonly format: Format; readonly index: string | undefined },
+): string {
   const members = {
     host: belonging.host,
     source: belonging.source ?? event.stream,
     sourcetype: nameFor(event.source, belonging.sourcetype) ?? usualSourcetype(format),
-    index: nameFor(event.source, belonging.index),
+    index,
   };
   return `${JSON.stringify(members).slice(1, -1)},`;
 }

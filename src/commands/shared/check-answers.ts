@@ -15,6 +15,7 @@ import type { PlannedSource } from '../../fetch/engine.ts';
 import { holderOf } from '../../hold/index.ts';
 import type { BootTools } from '../../run/index.ts';
 import type { PlannedSink } from '../../send/delivery.ts';
+import { leadsTo } from '../../send/index.ts';
 import { painted } from '../../terminal/index.ts';
 import { systemClock } from '../../tools/index.ts';
 import type { UpstreamClient } from '../../upstream/index.ts';
@@ -294,7 +295,8 @@ async function* sinkAnswers(
   if (setup && definition.setup !== undefined) {
     let made = 'setup';
     const cause = await within(async (signal) => {
-      made = (await definition.setup?.(settings, format, { tools, signal })) ?? made;
+      const streams = streamsTo(name, plan);
+      made = (await definition.setup?.(settings, format, { tools, signal, streams })) ?? made;
     });
     yield [`sink ${name}: ${made}`, cause];
   }
@@ -302,6 +304,14 @@ async function* sinkAnswers(
   const { sendTestEvent } = await import('./send-test.ts');
   const { subject, cause } = await sendTestEvent(planned, plan, tools);
   yield [`sink ${name}: ${subject}`, cause];
+}
+
+/** The streams whose events a sink receives. */
+function streamsTo(sink: string, { sources, routes }: WholePlan) {
+  return sources
+    .filter(({ name: source }) => leadsTo(routes, { source, sink }))
+    .flatMap(({ streams }) => streams)
+    .map(({ source, company }) => ({ source, ...(company !== undefined && { company }) }));
 }
 
 /** Notes from each upstream's own description of its API. A check never fails because of them. */
