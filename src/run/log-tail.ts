@@ -25,7 +25,7 @@ const textFields: ReadonlySet<string> = new Set([
   ...['stream', 'source', 'sink', 'upstream', 'company', 'code', 'condition', 'state', 'version'],
   ...['instance', 'shard', 'signal', 'method'],
 ]);
-/** Ids of requests, which upstream's support needs; anything else in their place is no id. */
+/** Ids of requests, which upstream's support needs; any other text is left out. */
 const idFields: ReadonlySet<string> = new Set(['request_id', 'trace_id']);
 const idForm = /^[A-Za-z0-9._:-]{1,128}$/;
 
