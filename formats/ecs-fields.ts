@@ -36,8 +36,14 @@ export interface EcsField {
 }
 
 function field(kind: EcsKind, name: string, from: string): EcsField {
-  const isList = /^host\.(ip|mac)$/.test(name);
-  return { field: name, kind, from: from.split(' '), isList, related: relatedOf(name) };
+  const isList = /^host\.(ip|mac)$|^user\.roles$/.test(name);
+  return {
+    field: name,
+    kind,
+    from: from === '' ? [] : from.split(' '),
+    isList,
+    related: relatedOf(name),
+  };
 }
 
 function relatedOf(name: string): EcsField['related'] {
@@ -79,6 +85,8 @@ export const ecsFields: readonly EcsField[] = [
   ...users('full_name', 'full_name'),
   ...users('email', 'email_addr'),
   ...users('domain', 'domain'),
+  // Of the actor, from `unmapped`.
+  field('keyword', 'user.roles', ''),
   ...both('ip', 'ip', 'ip'),
   ...both('port', 'port', 'port'),
   ...both('keyword', 'domain', 'hostname'),
@@ -111,6 +119,8 @@ export const ecsFields: readonly EcsField[] = [
   keyword('http.response.mime_type', 'http_response.content_type'),
   keyword('user_agent.original', 'http_request.user_agent'),
   field('wildcard', 'url.original', 'http_request.url.url_string url.url_string'),
+  // The same as `url.original`.
+  field('wildcard', 'url.full', ''),
   field('wildcard', 'url.path', 'http_request.url.path url.path'),
   keyword('url.query', 'http_request.url.query_string url.query_string'),
   field('lower', 'url.scheme', 'http_request.url.scheme url.scheme'),

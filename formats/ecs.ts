@@ -10,6 +10,7 @@ import { defineFormat } from '../src/contracts/config.ts';
 import { type Event, isObject, type Look, type OcsfEvent } from '../src/contracts/index.ts';
 import { ecsClassOf } from './ecs-class.ts';
 import { type EcsKind, ecsFields, ecsVersion, writtenInFields } from './ecs-fields.ts';
+import { ownFieldsOf, rolesOf } from './ecs-own.ts';
 import { rawData as rawDataOf } from './json.ts';
 import { jsonText } from './json-text.ts';
 import { actionOf, epochMsOf, part, portOf, resultOf, textOf } from './parts.ts';
@@ -86,10 +87,14 @@ const usual = placesOf(false);
 const ofLogin = placesOf(true);
 const authentication = 3002;
 const paths = ecsFields.map(({ field }) => field.split('.'));
-const actionSlot = ecsFields.findIndex(({ field }) => field === 'event.action');
-const userSlots = ['user.name', 'user.id'].map((name) =>
-  ecsFields.findIndex(({ field }) => field === name),
-);
+const slotOf = (name: string) => ecsFields.findIndex(({ field }) => field === name);
+const actionSlot = slotOf('event.action');
+const originalUrlSlot = slotOf('url.original');
+const fullUrlSlot = slotOf('url.full');
+const urlDomainSlot = slotOf('url.domain');
+const rolesSlot = slotOf('user.roles');
+const httpActivity = 4002;
+const userSlots = ['user.name', 'user.id'].map(slotOf);
 const noValues = ecsFields.map((): unknown => undefined);
 const noPlaces = ecsFields.map((): Place | undefined => undefined);
 const macAddress = /^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$/;
@@ -251,6 +256,8 @@ export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readon
   const { values } = filling;
   values[actionSlot] ??= actionOf(ocsf);
   addAgent(values, ocsf);
+  addUrl(values, ocsf, looks);
+  values[rolesSlot] = rolesOf(ocsf, looks);
   const { texts, message } = textsOfSentence(event);
   looks?.push(...texts.map((text) => looked(text, 'line')));
   if (message !== undefined) looks?.push({ ...looked(message, 'text'), bytesMax: ownMessageMax });
@@ -268,18 +275,25 @@ export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readon
       ...outcomeOf(ocsf),
       module: 'sluice',
       dataset: `sluice.${source}`,
+      ingested: dateOf(context.fetchedAt),
       ...(rawData && { original: rawDataOf(event) }),
     },
   };
   for (let slot = 0; slot < values.length; slot += 1) {
     const value = values[slot];
     if (value === undefined) continue;
-    set(doc, paths[slot] ?? [], ecsFields[slot]?.isList ? [value] : value);
+    set(doc, paths[slot] ?? [], ecsFields[slot]?.isList && !Array.isArray(value) ? [value] : value);
     const kind = ecsFields[slot]?.related;
     if (kind) gather(within(doc, 'related'), kind, value, looks);
   }
   const { unmapped } = ocsf;
-  doc.sluice = { source, stream, ocsf: rest, ...(unmapped !== undefined && { unmapped }) };
+  doc.sluice = {
+    source,
+    stream,
+    ...ownFieldsOf(ocsf, looks),
+    ocsf: rest,
+    ...(unmapped !== undefined && { unmapped }),
+  };
   return doc;
 }
 
@@ -290,6 +304,24 @@ function addAgent(values: unknown[], { actor }: OcsfEvent): void {
   if (values[nameSlot] !== undefined || values[idSlot] !== undefined) return;
   values[nameSlot] = textOf(name);
   values[idSlot] = textOf(id);
+}
+
+/**
+ * A whole URL is `url.full` as well. `url.domain` is its host, except for web logs, where a mapping
+ * names the host: to parse each URL there would cost more than all other fields.
+ */
+function addUrl(values: unknown[], { class_uid }: OcsfEvent, looks?: Look[]): void {
+  const url = values[originalUrlSlot];
+  if (typeof url !== 'string') return;
+  values[fullUrlSlot] = url;
+  if (class_uid === httpActivity || values[urlDomainSlot] !== undefined) return;
+  looks?.push(looked(url, 'other'));
+  values[urlDomainSlot] = hostOf(url);
+}
+
+function hostOf(url: string): string | undefined {
+  const found = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?(\[[^\]]+\]|[^/?#:@]+)/i.exec(url);
+  return found?.[1]?.toLowerCase();
 }
 
 /** A finding's status is the progress of its investigation. */

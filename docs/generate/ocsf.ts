@@ -132,6 +132,7 @@ const probes: Readonly<Record<Accepts, Json>> = {
     time: '2026-01-02T03:04:05Z',
     outcome: 'failure',
     'known outcome': 'failure',
+    changes: [{ field: 'probe', from: 1, to: 2 }],
   },
   ...{ severity: 'high', severity_id: 4, priority: 2, level: 3, risk: 8 },
 };
@@ -143,6 +144,8 @@ const reported: Readonly<Record<string, string>> = {
   status: '`status_id`, `status`',
   severity: '`severity_id`, `severity`',
   actorType: '`actor.user.type_id`, `actor.user.type`',
+  changes:
+    'a list of field, old and new value: `resources[].data.before`, `resources[].data.after`',
 };
 
 /** Where a value under the slot's first name comes out: of a record that has all that goes with it, else alone. */

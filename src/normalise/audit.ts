@@ -15,6 +15,7 @@ import {
 } from '../contracts/index.ts';
 import { type BaseEvent, baseEventMaker } from './base.ts';
 import type { SourcePaths } from './branch.ts';
+import { sidesOf } from './change-list.ts';
 import {
   EventClass,
   factsOf,
@@ -89,6 +90,7 @@ const passedOn: Attention['passedOn'] = new Map([
   [slots.targetVersion, 'nothing'],
   [slots.before, 'nothing'],
   [slots.after, 'nothing'],
+  [slots.changes, 'nothing'],
   [slots.message, 'nothing'],
 ]);
 
@@ -208,21 +210,25 @@ function addApi(
   if (version !== undefined) api.version = version;
   event.api = api;
   const resource = targetOf(reading, operation?.object);
-  const change = changeOf(reading);
   if (resource === undefined) {
     reading.putBack(slots.before);
     reading.putBack(slots.after);
   } else {
-    if (change !== undefined) resource.data = change;
+    const change = changeOf(reading);
+    if (change.before !== undefined || change.after !== undefined) resource.data = { ...change };
     event.resources = [resource];
   }
 }
 
-function changeOf({ values }: Reading): JsonObject | undefined {
+/** The target before and after, as the record shows it, otherwise from its list of changes. */
+function changeOf({ values }: Reading): { readonly before?: Json; readonly after?: Json } {
   const before = values[slots.before];
   const after = values[slots.after];
-  if (before === undefined) return after === undefined ? undefined : { after };
-  return after === undefined ? { before } : { before, after };
+  const list = values[slots.changes];
+  if (before === undefined && after === undefined) {
+    return (list === undefined ? undefined : sidesOf(list)) ?? {};
+  }
+  return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
 }
 
 function addEntity(event: Open<OcsfEvent>, found: Found, context: PageContext): void {
@@ -234,8 +240,7 @@ function addEntity(event: Open<OcsfEvent>, found: Found, context: PageContext): 
   };
   const type = entity.type;
   if (typeof type === 'string') setEntityType(entity, type, reading);
-  const after = reading.values[slots.after];
-  const before = reading.values[slots.before];
+  const { before, after } = changeOf(reading);
   event.entity = before === undefined ? entity : { ...entity, data: before };
   if (after !== undefined) event.entity_result = { ...entity, data: after };
   reading.putBack(slots.service);

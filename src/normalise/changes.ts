@@ -203,7 +203,7 @@ function timeOf(
   return { time: parseTime(found), text: String(found) };
 }
 
-function addEntities(event: Open<OcsfEvent>, { record, kind }: KnownChange): void {
+function addEntities(event: Open<OcsfEvent>, { record, change, kind }: KnownChange): void {
   const { entity_id: id, entity_version: version, before, after } = record;
   const name = nameOf(record);
   const entity: Draft = {};
@@ -216,7 +216,9 @@ function addEntities(event: Open<OcsfEvent>, { record, kind }: KnownChange): voi
   if (version !== undefined && version !== null) entity.version = String(version);
   const first = before ?? after;
   event.entity = isMissing(first) ? entity : { ...entity, data: first };
-  if (!isMissing(before) && !isMissing(after)) event.entity_result = { ...entity, data: after };
+  // The new state of a created or changed entity is always here.
+  const isNew = change === 'created' || !isMissing(before);
+  if (isNew && !isMissing(after)) event.entity_result = { ...entity, data: after };
 }
 
 function isMissing(value: Json | undefined): value is null | undefined {

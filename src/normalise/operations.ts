@@ -46,6 +46,11 @@ const verbRows: readonly (readonly [api: number, entity: number, words: string])
     'assign unassign attach detach grant renew sync apply merge save write alter adjust toggle lock unlock',
   ],
   [
+    3,
+    3,
+    'rollback revert regenerate suppress silence dismiss acknowledge resolve execute propose gate',
+  ],
+  [
     4,
     4,
     'delete deletion remove removal destroy destruction revoke revocation purge drop terminate uninstall erase',

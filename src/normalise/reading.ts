@@ -7,6 +7,7 @@
 import type { Json, JsonObject } from '../contracts/index.ts';
 import { addressIn } from './address.ts';
 import { Branch, type BranchStep, commonRank, type SourcePaths, type Take } from './branch.ts';
+import { sidesOf } from './change-list.ts';
 import {
   other,
   type ReadSeverity,
@@ -234,7 +235,8 @@ export class Reading {
     }
     this.values[slot] = take.accepts === 'ip' ? this.#addressOf(take, value) : value;
     this.takes[slot] = take;
-    return true;
+    // A list of changes stays in the rest as well: its form is the product's own.
+    return take.accepts !== 'changes';
   }
 
   #addressOf(take: Take, value: Json): Json {
@@ -265,6 +267,8 @@ export class Reading {
         return isPort(value);
       case 'json':
         return value !== null;
+      case 'changes':
+        return sidesOf(value) !== undefined;
       case 'code':
         return typeof value === 'number' && Number.isInteger(value) && value >= 100 && value <= 599;
       case 'method':

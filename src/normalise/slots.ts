@@ -43,13 +43,14 @@ export const slots = {
   severity: 33,
   message: 34,
   tenant: 35,
+  changes: 36,
 } as const;
 
 /** One of `slots`; numbers from `slotCount` on belong to a mapping. */
 export type Slot = number;
 
 /** Number of slots in the vocabulary. */
-export const slotCount = 36;
+export const slotCount = 37;
 
 /** The values that a name may carry; any other value stays in `unmapped`. */
 export type Accepts =
@@ -64,6 +65,7 @@ export type Accepts =
   | 'code'
   | 'method'
   | 'json'
+  | 'changes'
   | 'outcome'
   | 'known outcome'
   | 'severity'

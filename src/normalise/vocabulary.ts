@@ -18,6 +18,7 @@
 //   severity     severity, sev, severity_id, priority, level, log_level, risk, criticality …
 //   request      request_id, correlation_id, trace_id, session_id, user_agent, http method, url, http status
 //   others       service, event_source, module, api_version, company_id, tenant_id, message, before, after, old, new
+//   changes      changes, diff, modified_properties … as a list of { field, from, to } (change-list.ts)
 //
 // `event`, `audit`, `attributes`, `log` … are wrappers: their members count as members of the record,
 // but rank after those outside.
@@ -283,6 +284,11 @@ export function auditVocabulary(): Vocabulary {
   names
     .cross(changes, 'before old', slots.before, 'json', 16)
     .cross(changes, 'after new', slots.after, 'json', 16);
+  names.add(
+    slots.changes,
+    'changes',
+    `${changes} changelist changedfields fieldchanges modifiedproperties modifications`,
+  );
   names.add(slots.before, 'json', 'before old oldvalue oldvalues previous previousvalue');
   names.add(slots.after, 'json', 'after new newvalue newvalues current currentvalue');
   return { meanings: names.meanings, containers: names.containers, wrappers };

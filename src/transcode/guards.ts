@@ -10,6 +10,7 @@ import {
   type Passing,
   parseTime,
   parseUsualTime,
+  partOfChange,
 } from '../normalise/index.ts';
 import { inArray, type LeafPath } from './record-shape.ts';
 import { care, digitsMax, isDigit, type ShapeTree } from './shape-tree.ts';
@@ -70,8 +71,9 @@ export function leafAt(path: LeafPath, isText: boolean, attention: Attention): S
   let decides = false;
   let bytesMax = Number.POSITIVE_INFINITY;
   for (const { slot, accepts } of attention.offers(keys)) {
-    // An array is taken whole as JSON, for its first address, or not at all.
+    // An array is taken whole as JSON, as a list of changes, for its first address, or not at all.
     if (array >= 0 && accepts === 'ip') decides = true;
+    if (array >= 0 && accepts === 'changes' && isChangedField(path, array)) decides = true;
     if (array >= 0 && accepts !== 'json') continue;
     const passing = attention.passedOn.get(slot);
     for (const ask of [
@@ -88,6 +90,12 @@ export function leafAt(path: LeafPath, isText: boolean, attention: Attention): S
   const ask = strongest.find((one) => asks.has(one)) ?? first;
   for (const implied of [ask, ...(implies[ask] ?? [])]) asks.delete(implied);
   return { isText, decides: decides || asks.size > 0, ask, bytesMax };
+}
+
+/** The name of a field in a list of changes becomes a key of the event. */
+function isChangedField(path: LeafPath, array: number): boolean {
+  const key = path[array + 1];
+  return path.length === array + 2 && typeof key === 'string' && partOfChange(key) === 'field';
 }
 
 /** Guards that hold whenever this one does. */
@@ -142,6 +150,7 @@ const asksOfTexts: Asks = {
   text: 'nothing',
   word: 'nothing',
   json: 'nothing',
+  changes: 'nothing',
   port: 'nothing',
   code: 'nothing',
   time: 'time',
@@ -154,6 +163,7 @@ const asksOfNumbers: Asks = {
   text: 'integer',
   time: 'epoch',
   json: 'nothing',
+  changes: 'nothing',
   port: 'port',
   word: 'nothing',
   ip: 'nothing',

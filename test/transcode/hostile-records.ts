@@ -279,6 +279,7 @@ function usualPlan(next: Next): readonly Plan[] {
     few('result', ['success', 'failure']),
     few('severity', ['info', 'low', one(next, wordList)]),
     leaf('request_id', 0),
+    listOfChanges(next),
     within('changes', [
       within('before', [leaf('revision', 12), leaf('rules', 11), leaf('path', 9)]),
       within('after', [leaf('revision', 12), leaf('rules', 13)]),
@@ -292,6 +293,28 @@ function usualPlan(next: Next): readonly Plan[] {
     leaf(one(next, ['ts', 'details', 'path', 'session_id', 'x']), one(next, [4, 9, 0])),
   ];
   return plan.filter(() => next() < 0.85);
+}
+
+/** Changes as a list: fields that are the same in most records, with values of any kind. */
+function listOfChanges(next: Next): Plan {
+  const field = one(next, ['field', 'path', 'name']);
+  const [from, to] = one(next, [
+    ['from', 'to'],
+    ['old', 'new'],
+    ['previousValue', 'newValue'],
+  ] as const);
+  const makers = ['enabled', 'rules', one(next, wordList)].map((name) => ({
+    name,
+    value: one(next, families),
+  }));
+  const changeOf: Value = (at) => {
+    const { name, value } = one(at, makers);
+    const [before, after] = [value, at() < 0.1 ? anything : value].map((make) => make(at));
+    return `{"${field}":"${name}","${from}":${before},"${to}":${at() < 0.1 ? before : after}}`;
+  };
+  const value: Value = (at) =>
+    `[${Array.from({ length: 1 + upTo(at, 2) }, () => changeOf(at)).join(',')}]`;
+  return { key: one(next, ['diff', 'modifiedProperties']), value, isList: false };
 }
 
 /** Further common parts of the records of one plan. */

@@ -140,6 +140,22 @@ describe('a transcoded line is that of the ordinary path', () => {
     expect(found.written).toBeGreaterThan(100);
   });
 
+  test('for lists of changes, nearly all of which are transcoded', async () => {
+    const record = (i: number) =>
+      usual(
+        i,
+        `"actor":{"name":"p${i}"},"source_ip":"192.0.2.1","target":{"type":"rule","id":"r${i}"},` +
+          `"changes":[{"field":"owner","from":"a${i}","to":"b\\"${i}"},{"field":"count","from":${i},"to":${i + 1}},` +
+          `{"field":"enabled","from":true,"to":false}]`,
+      );
+    // Other formats write a list as one text, which decides.
+    for (const make of [formats.JSON, formats['JSON in syslog'], formats.ECS]) {
+      const found = await compare(manyOf(record), make(), context);
+      expect(found.differences).toEqual([]);
+      expect(found.written).toBeGreaterThan(found.records * 0.9);
+    }
+  });
+
   const usual = (i: number, more: string) => `{"id":"e${i}","action":"x.update",${more}}`;
   const cef = formats['CEF in syslog'];
   for (const [what, before, then] of [
@@ -190,6 +206,21 @@ describe('a transcoded line is that of the ordinary path', () => {
     ],
     ['an escape that is written otherwise', '"note":"plain"', '"note":"\\u0070lain"'],
     ['a number that is written otherwise', '"count":5', '"count":5.10'],
+    [
+      'a list of changes for another field',
+      '"target":{"type":"rule","id":"x"},"ip":"192.0.2.1","changes":[{"field":"enabled","from":"a","to":"b"}]',
+      '"target":{"type":"rule","id":"x"},"ip":"192.0.2.1","changes":[{"field":"action","from":"a","to":"b"}]',
+    ],
+    [
+      'a list that names a field twice',
+      '"target":{"type":"rule","id":"x"},"ip":"192.0.2.1","changes":[{"field":"b","to":"1"},{"field":"c","to":"2"}]',
+      '"target":{"type":"rule","id":"x"},"ip":"192.0.2.1","changes":[{"field":"b","to":"1"},{"field":"b","to":"2"}]',
+    ],
+    [
+      'a change that changes nothing',
+      '"target":{"type":"rule","id":"x"},"ip":"192.0.2.1","changes":[{"field":"enabled","from":"a","to":"b"}]',
+      '"target":{"type":"rule","id":"x"},"ip":"192.0.2.1","changes":[{"field":"enabled","from":"b","to":"b"}]',
+    ],
     [
       'a kind of target',
       '"target":{"type":"policy","id":"x"}',

@@ -17,6 +17,10 @@ export interface TemplateInput {
 const lengthMax = 1024;
 const fieldsMax = 2000;
 const keyword = { type: 'keyword', ignore_above: lengthMax };
+/** Searched without regard to case, as detection rules expect. */
+const anyCase = { ...keyword, normalizer: 'lowercase' };
+/** In characters; a term has at most 32,766 bytes. */
+const urlLengthMax = 8_191;
 /** Kept in the document and not searched. */
 const stored = { type: 'keyword', index: false, doc_values: false };
 
@@ -29,7 +33,7 @@ export function templateFor(input: TemplateInput): {
   const open = isOpenSearch
     ? { type: 'flat_object' }
     : { type: 'flattened', depth_limit: 100, ignore_above: lengthMax };
-  const mappings = format === 'ecs' ? ecsMappings(open) : ocsfMappings(open);
+  const mappings = format === 'ecs' ? ecsMappings(open, isOpenSearch) : ocsfMappings(open);
   // Only ECS events have the time under the name that a data stream needs.
   const isStream = format === 'ecs' && !isDaily(index);
   return {
@@ -48,7 +52,9 @@ export function templateFor(input: TemplateInput): {
 }
 
 /** ECS's types for the fields of the format `ecs`. */
-function ecsMappings(open: object): object {
+function ecsMappings(open: object, isOpenSearch: boolean): object {
+  // OpenSearch finds nothing by a wildcard of `query_string` in a field of type `wildcard`.
+  const url = isOpenSearch ? { type: 'keyword', ignore_above: urlLengthMax } : { type: 'wildcard' };
   return {
     dynamic_templates: [rule('addresses', '*.ip', { type: 'ip' }), rule('texts', '*', keyword)],
     properties: {
@@ -57,14 +63,26 @@ function ecsMappings(open: object): object {
       event: {
         properties: {
           ...Object.fromEntries(
-            ['created', 'start', 'end'].map((name) => [name, { type: 'date' }]),
+            ['created', 'start', 'end', 'ingested'].map((name) => [name, { type: 'date' }]),
           ),
+          action: anyCase,
+          code: anyCase,
           original: stored,
           risk_score: { type: 'float' },
         },
       },
-      url: { properties: { original: { type: 'wildcard' }, path: { type: 'wildcard' } } },
-      sluice: { properties: { ocsf: open, unmapped: open } },
+      url: { properties: { original: url, full: url, path: url, domain: anyCase } },
+      sluice: {
+        properties: {
+          target: { properties: { type: anyCase, uid: keyword, name: anyCase } },
+          actor: { properties: { kind: keyword } },
+          change: anyCase,
+          run: keyword,
+          conflicts: { type: 'long' },
+          ocsf: open,
+          unmapped: open,
+        },
+      },
     },
   };
 }

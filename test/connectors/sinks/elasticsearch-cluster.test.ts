@@ -63,6 +63,8 @@ async function statusView(cluster: Pick<OpenSearch, 'ask'>, indices: string) {
   }
 }
 
+/** OpenSearch's `query_string` finds nothing in a field of type `wildcard`. */
+const openSearchType = (type: string | undefined) => (type === 'wildcard' ? 'keyword' : type);
 const uidsOf = (events: readonly Event[]) => events.map(({ uid }) => uid).toSorted();
 
 test(
@@ -260,7 +262,7 @@ describe('elasticsearch set up', () => {
     } of Object.values(mappings)) {
       const { sluice, ...fields } = properties;
       for (const [name, type] of typesOf(fields, ''))
-        expect([name, type]).toEqual([name, listed[name]?.type]);
+        expect([name, type]).toEqual([name, openSearchType(listed[name]?.type)]);
       expect(sluice.properties).toMatchObject({ ocsf: { type: 'flat_object' } });
     }
   }

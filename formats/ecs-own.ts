@@ -1,0 +1,149 @@
+// The typed fields below `sluice` that rules and dashboards need, and that ECS does not have: the
+// target, the kind of actor, the changes as a flat list, the run of an agent, the number of
+// conflicts. Lists of objects are useless to a rule: a search index joins no `field` with its `to`.
+// Invariants: each value is also in the OCSF part of the event; a field has one type in every
+// event; each inspected value is reported as a look.
+
+import { isObject, type JsonObject, type Look, type OcsfEvent } from '../src/contracts/index.ts';
+import { actingUser, firstOf, part, textOf } from './parts.ts';
+
+/** The fields; a missing one is unknown. */
+export interface OwnFields {
+  readonly target?: {
+    readonly type?: string | undefined;
+    readonly uid?: string | undefined;
+    readonly name?: string | undefined;
+  };
+  readonly actor?: { readonly kind: 'user' | 'agent' | 'system' };
+  /** `field=value` for each field that has a new value. */
+  readonly change?: readonly string[];
+  readonly run?: string;
+  readonly conflicts?: number;
+}
+
+/** More entries are left out; the whole change is in `sluice.ocsf`. */
+const entriesMax = 100;
+const depthMax = 6;
+const systemTypes: ReadonlySet<unknown> = new Set([3, 4]);
+const adminType = 2;
+
+/** Collects the looks at values. */
+class Looks {
+  readonly #looks: Look[] | undefined;
+
+  constructor(looks: Look[] | undefined) {
+    this.#looks = looks;
+  }
+
+  see(value: unknown, as: Look['as'], rival?: unknown): void {
+    this.#looks?.push({ value, as, bytesMax: Number.POSITIVE_INFINITY, rival });
+  }
+
+  /** A text, or a number as a text; undefined for any other value. */
+  word(value: unknown): string | undefined {
+    const text = typeof value === 'number' ? String(value) : textOf(value);
+    if (text !== undefined) this.see(value, 'text');
+    return text;
+  }
+}
+
+/** The fields of an event; `looks` collects the inspected properties of its values. */
+export function ownFieldsOf(ocsf: OcsfEvent, collected?: Look[]): OwnFields {
+  const looks = new Looks(collected);
+  const unmapped = part(ocsf.unmapped);
+  const target = targetOf(ocsf, looks);
+  const kind = kindOf(ocsf);
+  const change = changeOf(ocsf, looks);
+  const run = runOf(unmapped, target, looks);
+  const conflicts = conflictsOf(unmapped, looks);
+  return {
+    ...(target !== undefined && { target }),
+    ...(kind !== undefined && { actor: { kind } }),
+    ...(change.length > 0 && { change }),
+    ...(run !== undefined && { run }),
+    ...(conflicts !== undefined && { conflicts }),
+  };
+}
+
+/** The roles of the actor; undefined if unknown. */
+export function rolesOf(ocsf: OcsfEvent, collected?: Look[]): readonly string[] | undefined {
+  const looks = new Looks(collected);
+  const unmapped = part(ocsf.unmapped);
+  for (const holder of [part(unmapped.actor), part(unmapped.user), unmapped]) {
+    const given = holder.roles ?? holder.role;
+    const roles = (Array.isArray(given) ? given : [given]).flatMap((one) => looks.word(one) ?? []);
+    if (roles.length > 0) return roles;
+  }
+  return actingUser(ocsf).type_id === adminType ? ['admin'] : undefined;
+}
+
+function targetOf(ocsf: OcsfEvent, looks: Looks): OwnFields['target'] {
+  const resource = firstOf(ocsf.resources);
+  const { type, uid, name } = Object.keys(resource).length > 0 ? resource : part(ocsf.entity);
+  const target = { type: looks.word(type), uid: looks.word(uid), name: looks.word(name) };
+  const isKnown = target.type ?? target.uid ?? target.name;
+  return isKnown === undefined ? undefined : target;
+}
+
+function kindOf(ocsf: OcsfEvent): 'user' | 'agent' | 'system' | undefined {
+  const { app_name: app, app_uid: uid } = part(ocsf.actor);
+  if (app !== undefined || uid !== undefined) return 'agent';
+  const { type_id: type, name, uid: userUid } = actingUser(ocsf);
+  if (systemTypes.has(type)) return 'system';
+  return name === undefined && userUid === undefined ? undefined : 'user';
+}
+
+function changeOf(ocsf: OcsfEvent, looks: Looks): readonly string[] {
+  const data = part(firstOf(ocsf.resources).data);
+  const after = data.after ?? part(ocsf.entity_result).data;
+  if (!isObject(after)) return [];
+  const before = new Map<string, unknown[]>();
+  scalarsOf(data.before ?? part(ocsf.entity).data, '', before);
+  const now = new Map<string, unknown[]>();
+  scalarsOf(after, '', now);
+  const entries: string[] = [];
+  for (const [path, values] of now) {
+    const earlier = before.get(path) ?? [];
+    for (const value of values) {
+      looks.see(value, 'text');
+      for (const one of earlier) looks.see(value, 'text', one);
+      if (!earlier.includes(value)) entries.push(`${path}=${String(value)}`);
+    }
+  }
+  return entries.slice(0, entriesMax);
+}
+
+/** Texts, numbers, booleans and nulls by path; members of a list have the list's path. */
+function scalarsOf(value: unknown, path: string, into: Map<string, unknown[]>, depth = 0): void {
+  if (value === undefined || depth > depthMax) return;
+  if (Array.isArray(value)) {
+    for (const one of value) scalarsOf(one, path, into, depth + 1);
+  } else if (isObject(value)) {
+    for (const key in value)
+      scalarsOf(value[key], path === '' ? key : `${path}.${key}`, into, depth + 1);
+  } else if (path !== '') {
+    const known = into.get(path);
+    if (known === undefined) into.set(path, [value]);
+    else known.push(value);
+  }
+}
+
+function runOf(
+  unmapped: JsonObject,
+  target: OwnFields['target'],
+  looks: Looks,
+): string | undefined {
+  const { run_id: own, runId: camel, agent_run_id: agent } = unmapped;
+  const run = part(unmapped.run);
+  const given = run.run_id ?? run.id ?? own ?? camel ?? agent;
+  const isRun = /^(?:agent[ _-]?)?run$/i.test(target?.type ?? '');
+  return looks.word(given) ?? (isRun ? target?.uid : undefined);
+}
+
+function conflictsOf(unmapped: JsonObject, looks: Looks): number | undefined {
+  const given = unmapped.conflicts ?? unmapped.conflict_count ?? unmapped.conflicting_rules;
+  if (Array.isArray(given)) return given.length;
+  if (typeof given !== 'number') return undefined;
+  looks.see(given, 'integer');
+  return Number.isSafeInteger(given) ? given : undefined;
+}

@@ -1,0 +1,90 @@
+// The typed fields of the ecs format that rules and dashboards need, from records as upstream sends them.
+
+import { describe, expect, test } from 'vitest';
+import { compileNormaliser } from '../../src/normalise/normalise.ts';
+import { anEvent } from '../support/an-event.ts';
+import { readEcs } from './ecs-reader.ts';
+import { makeFormat } from './make-format.ts';
+
+const normalise = compileNormaliser('audit', { time: ['timestamp'], id: 'id' });
+const format = makeFormat('ecs');
+
+function ecsOf(record: object) {
+  const event = anEvent();
+  const whole = { id: 'e1', action: 'dlp.rule.update', source_ip: '203.0.113.7', ...record };
+  const ocsf = normalise(JSON.parse(JSON.stringify(whole)), event.uid, event.context);
+  return readEcs(String(format.encode({ ...event, ocsf })));
+}
+
+describe('ecs has typed fields of sluice', () => {
+  test('for a change: target, actor and a flat list of new values', () => {
+    const { fields, sluice } = ecsOf({
+      actor: { type: 'admin', name: 'ann', role: 'owner' },
+      resource: { type: 'dlp_rule', id: 'dlp_1', name: 'Cards' },
+      changes: [
+        { field: 'enabled', from: true, to: false },
+        { field: 'inline', from: false, to: true },
+        { field: 'action', from: 'log', to: 'log' },
+        { field: 'channels', from: ['web'], to: ['web', 'mail'] },
+        { field: 'limits', from: null, to: { files: 5 } },
+      ],
+      conflicts: 3,
+    });
+
+    expect(sluice).toMatchObject({
+      target: { type: 'dlp_rule', uid: 'dlp_1', name: 'Cards' },
+      actor: { kind: 'user' },
+      change: ['enabled=false', 'inline=true', 'channels=mail', 'limits.files=5'],
+      conflicts: 3,
+    });
+    expect(fields.get('user.roles')).toEqual(['owner']);
+    expect(fields.get('event.ingested')).toBe('2026-03-04T05:06:37.000Z');
+  });
+
+  test('for an agent: its kind and its run', () => {
+    const agent = { type: 'agent', id: 'ag-1', name: 'triage' };
+    const resource = { type: 'agent_run', id: 'run_1' };
+
+    expect(ecsOf({ actor: agent, resource }).sluice).toMatchObject({
+      actor: { kind: 'agent' },
+      run: 'run_1',
+    });
+    expect(ecsOf({ actor: agent, run: { run_id: 'run_2' } }).sluice).toMatchObject({
+      run: 'run_2',
+    });
+    expect(ecsOf({ actor: { type: 'system', name: 'cp' } }).sluice).toMatchObject({
+      actor: { kind: 'system' },
+    });
+  });
+
+  test('and none of what is unknown', () => {
+    const { sluice } = ecsOf({ conflicts: 'some', actor: {} });
+
+    for (const name of ['target', 'change', 'run', 'conflicts'])
+      expect(sluice).not.toHaveProperty(name);
+  });
+
+  test('for a created object: all of its values', () => {
+    const { sluice } = ecsOf({
+      action: 'rule.create',
+      source_ip: undefined,
+      resource: { type: 'rule', id: 'r1' },
+      after: { source: 'any', ports: [80, 443] },
+    });
+
+    expect(sluice.change).toEqual(['source=any', 'ports=80', 'ports=443']);
+  });
+
+  test('for a URL: the whole, and its host', () => {
+    const { fields } = ecsOf({
+      actor: { name: 'ann' },
+      url: 'https://ann@Hooks.Evil.example:8443/x?y',
+    });
+
+    expect(Object.fromEntries(fields)).toMatchObject({
+      'url.original': 'https://ann@Hooks.Evil.example:8443/x?y',
+      'url.full': 'https://ann@Hooks.Evil.example:8443/x?y',
+      'url.domain': 'hooks.evil.example',
+    });
+  });
+});
