@@ -34,6 +34,9 @@ export const sandbox = defineCommand({
     earlier: {
       about: 'serve the earlier form of the same ledger as well, at the next port',
     },
+    attacks: {
+      about: 'plant attacks and near misses for the detection rules of deploy/siem',
+    },
     faults: {
       value: 'file',
       about: 'script of faults, such as config/sandbox-faults.yaml',
@@ -43,14 +46,20 @@ export const sandbox = defineCommand({
     const port = given.port === undefined ? 0 : wholeNumber('--port', given.port, 65_535);
     const events = wholeNumber('--events', given.events, 1_000_000_000);
     const rate = rateOf(given.rate);
-    const faults = given.faults === undefined ? {} : readFaults(given.faults);
+    const attacks = given.attacks === true;
+    const usualFaults = attacks ? changesWithoutTrail : {};
+    const faults = given.faults === undefined ? usualFaults : readFaults(given.faults);
     const { ports, options } = portsOf(port, given.earlier === true);
     const shutdown = listenForShutdown(() => deps.exit(1));
-    const serving = await started(ports, () => startSandbox({ ...options, events, rate, faults }));
+    const serving = await started(ports, () =>
+      startSandbox({ ...options, events, rate, attacks, faults }),
+    );
     try {
       const { earlierBaseUrl } = serving;
       const lines =
-        earlierBaseUrl === null ? invitation(serving) : movingLines(earlierBaseUrl, serving);
+        earlierBaseUrl === null
+          ? invitation(serving, attacks)
+          : movingLines(earlierBaseUrl, serving);
       for (const line of lines) deps.out(line);
       await new Promise<void>((resolve) => {
         shutdown.stop.addEventListener('abort', () => resolve());
@@ -84,13 +93,10 @@ export async function started(ports: string, start: () => Promise<Sandbox>): Pro
   }
 }
 
-function invitation({
-  url,
-  unifiedBaseUrl,
-  servicesBaseUrl,
-  credentials,
-  webhookSecret,
-}: Sandbox): string[] {
+function invitation(
+  { url, unifiedBaseUrl, servicesBaseUrl, credentials, webhookSecret }: Sandbox,
+  hasAttacks: boolean,
+): string[] {
   const auth = (scope: string) =>
     `auth: { client_id: ${credentials.clientId}, client_secret: ${credentials.clientSecret}, scope: "${scope}" }`;
   return [
@@ -117,6 +123,7 @@ function invitation({
     '    every: 5s',
     '    path: /api/logs/v1/companies/{company_id}/web',
     '    pagination: { style: offset }',
+    ...(hasAttacks ? silentSource : []),
     '  firewall: { type: firewall, upstream: ops, every: 1m }',
     '  sites: { type: sites, upstream: edge, every: 30s }',
     '  web_categories: { type: web_categories, upstream: edge, every: 30s }',
@@ -137,6 +144,7 @@ function invitation({
     '  investigations: { type: investigations, upstream: edge, every: 30s, each: { ids: [inv_700000] } }',
     '  changes: { type: changes, upstream: ops, every: 30s, each: { of: change_list, id: change_id } }',
     `  hooks: { type: webhooks, upstream: edge, listen: 127.0.0.1:8088, secret: ${webhookSecret} }`,
+    ...(hasAttacks ? driftWatch : []),
     'sinks:',
     '  disk: { type: file, path: ./out/events.ndjson, format: json }',
     '',
@@ -146,6 +154,21 @@ function invitation({
     `# sandbox: listening on ${url} (Ctrl-C ends it); credentials: ${credentials.clientId} / ${credentials.clientSecret}`,
   ];
 }
+
+/** Changes without an audit event are one of the planted attacks. */
+const changesWithoutTrail: FaultScript = { lists: [{ path: '/v1/sites', unexplained_every: 3 }] };
+
+/** One of its streams has no new records. */
+const silentSource = [
+  '  alerts:',
+  '    type: logs',
+  '    upstream: ops',
+  '    every: 5s',
+  '    expect_every: 1m',
+  '    path: /api/logs/v1/companies/{company_id}/all',
+  '    pagination: { style: offset }',
+];
+const driftWatch = ['watch: { drift: { changes: [sites], trail: [audit], within: 30s } }'];
 
 function readFaults(file: string): FaultScript {
   try {

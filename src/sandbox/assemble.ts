@@ -1,5 +1,6 @@
 // Builds a sandbox from its start options: the growing lists, a firewall per company, the collections and the audit
 // trail of their changes, the tokens. Only this file decides which lists grow how fast, and which collections exist.
+import { BLOCK, guarded, plantedAt } from './attacks.ts';
 import { auditRecord, type RecordContext } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import { Collection, type CollectionPlan } from './collection.ts';
@@ -74,9 +75,10 @@ export function changingWorld(
   behaviour: (path: string) => ListBehaviour,
 ): ChangingWorld {
   const { options, epochMs, now, seed } = plan;
-  const { events: start = EVENTS, rate = RATE_PER_S } = options;
+  const { events = EVENTS, rate = RATE_PER_S, attacks = false } = options;
+  const start = attacks ? Math.ceil(events / BLOCK) * BLOCK : events;
   const usual = rate === 0 ? 0 : Math.max(1, Math.round(rate * CHANGE_EVERY_S));
-  const every = options.changeEvery ?? usual;
+  const every = attacks ? BLOCK : (options.changeEvery ?? usual);
   const growth = new SandboxGrowth(start, epochMs, rate);
   const plans = collectionPlans(options);
   const steps = new Steps({ growth, start, every, turns: plans.length, now });
@@ -85,7 +87,11 @@ export function changingWorld(
   );
   const firewalls = firewallsOf(plan);
   const trail = new Trail({ growth, start, every, steps, collections, firewalls, behaviour, now });
-  const record = (place: RecordContext) => auditRecord(place, trail.sceneAt(place.index));
+  const record = (place: RecordContext) => {
+    const reported = trail.sceneAt(place.index);
+    if (!attacks) return auditRecord(place, reported);
+    return auditRecord(place, reported ?? plantedAt(seed, place.index)?.scene, guarded);
+  };
   const isEarlier = options.earlier !== undefined;
   const audit = (isEarlier ? AUDIT_PATHS : [AUDIT_PATH]).map(
     (path) =>
@@ -127,13 +133,15 @@ function logLists(
   { options, epochMs, now, seed }: SandboxPlan,
   behaviour: (path: string) => ListBehaviour,
 ): readonly GrowingList[] {
-  const { events = EVENTS, rate = RATE_PER_S } = options;
+  const { events = EVENTS, rate = RATE_PER_S, attacks = false } = options;
   const companies = companiesOf(options);
   return companies.flatMap((company) =>
     LOG_LISTS.map((name) => {
       const path = logPath(company, name);
       const { kind, start } = LOG_SHARES[name];
-      const ratePerS = rateOf(path, rate, companies.length);
+      // A silent source is one of the planted attacks.
+      const isSilent = attacks && name === 'all' && company === companies.at(-1);
+      const ratePerS = isSilent ? 0 : rateOf(path, rate, companies.length);
       return new GrowingList({
         seed,
         now,

@@ -39,15 +39,26 @@ export interface Scene {
   readonly changes?: readonly Change[];
   readonly summary: string;
   readonly details?: object;
+  /** Default: any address. */
+  readonly sourceIp?: string;
+  /** Not made unusual. */
+  readonly plain?: boolean;
 }
 
 const SALT = 0xa0d17;
 
-/** The exact JSON text of audit event `index`; `reported` is the change it reports, if any. */
-export function auditRecord(place: RecordContext, reported: Scene | null = null): string {
+/**
+ * The exact JSON text of audit event `index`; `reported` is the change or attack it reports, if any; `ordinary` changes
+ * all other events.
+ */
+export function auditRecord(
+  place: RecordContext,
+  reported: Scene | null = null,
+  ordinary: (scene: Scene) => Scene = (scene) => scene,
+): string {
   const { seed, index } = place;
   const random = new Random(seed, SALT, index);
-  const scene = reported ?? agentScene(seed, index) ?? random.pick(SCENES)(random);
+  const scene = reported ?? agentScene(seed, index) ?? ordinary(random.pick(SCENES)(random));
   const site = random.pick(SITES);
   const body = {
     timestamp: timestamp(place.timeMs, index),
@@ -58,18 +69,19 @@ export function auditRecord(place: RecordContext, reported: Scene | null = null)
     actor: scene.actor ?? adminActor(random),
     resource: scene.resource,
     network: {
-      source_ip: publicAddress(random),
+      source_ip: scene.sourceIp ?? publicAddress(random),
       source_port: 1024 + random.below(64_000),
       user_agent: random.pick(USER_AGENTS),
       geo: { city: site.name, region: site.region },
     },
     changes: scene.changes ?? [],
     request_id: `req_${random.hex(8)}${random.hex(8)}`,
-    summary: unusualSummary(index) ?? scene.summary,
+    summary: (scene.plain ? null : unusualSummary(index)) ?? scene.summary,
     ...scene.details,
   };
   const text = JSON.stringify(body);
-  return unusual(place.id === null ? text : `{"id":${place.id},${text.slice(1)}`, index);
+  const whole = place.id === null ? text : `{"id":${place.id},${text.slice(1)}`;
+  return scene.plain ? whole : unusual(whole, index);
 }
 
 /** RFC 3339 in UTC; some without a fraction or with microseconds, as in mixed fleets. */

@@ -43,6 +43,11 @@ export interface SandboxOptions {
    * tickets and hosts, and companies, then are digits in every form.
    */
   readonly earlier?: { readonly port?: number };
+  /**
+   * Plants attacks and near misses in the audit events (attacks.ts): `events` is rounded up to whole blocks, and each block
+   * reports one change of a collection. Default: none.
+   */
+  readonly attacks?: boolean;
   /** Number of entities of a collection at the start, by kind, such as `host` or `ticket`. */
   readonly entities?: Readonly<Record<string, number>>;
   readonly credentials?: Partial<ClientCredentials>;
