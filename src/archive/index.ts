@@ -24,9 +24,10 @@ export {
   signNote,
   type Verifier,
   verifierOfPem,
+  withoutFence,
 } from './note.ts';
 export { ProvenReader } from './proven-reader.ts';
-export { ArchiveReader } from './reader.ts';
+export { ArchiveReader, type SignedHead } from './reader.ts';
 export {
   operatorFlaw,
   type SigningSettings,

@@ -4,15 +4,27 @@
 import { parseCheckpoint } from './checkpoint.ts';
 import { type Entry, type EntryOf, parseEntry } from './entries.ts';
 import { checkpointPath } from './layout.ts';
-import { parseNote, withoutFence } from './note.ts';
+import { openNote, parseNote, withoutFence } from './note.ts';
 import type { ArchiveReader } from './reader.ts';
 import { decodeBundle, tilePath, tileWidth } from './tiles.ts';
 
-/** The signed note of the newest checkpoint, and its content. */
+/** The signed note of the newest checkpoint, and its content: the reader's, if its caller has checked one. */
 export async function newestCheckpoint(reader: ArchiveReader) {
+  if (reader.signed !== null) return reader.signed;
   const note = await reader.small(checkpointPath);
   if (note === null) throw new SyntaxError('the archive has no checkpoint');
   return { note: withoutFence(note), ...parseCheckpoint(parseNote(note).text) };
+}
+
+/** True for a note that one of the reader's keys has signed, and if no key is known. */
+export function isSignedFor({ signed }: ArchiveReader, note: Uint8Array): boolean {
+  if (signed === null || signed.keys.length === 0) return true;
+  try {
+    return openNote(note, signed.keys).by.length > 0;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
 }
 
 /** Number of entries: of the reader's proven tree, else under the newest checkpoint. */

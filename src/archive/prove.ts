@@ -4,8 +4,15 @@
 import { ExportError, uidBytes } from '../contracts/index.ts';
 import type { PageEntry } from './entries.ts';
 import { erasuresIn, type PageVersion, readVersion, versionsOf } from './erasures.ts';
-import { isPruned, loggedEntries, newestCheckpoint, sizeOf } from './logged.ts';
-import { inclusionProof, leafHash, type NodeHashes, rootOf, rootOfInclusion } from './merkle.ts';
+import { isPruned, isSignedFor, loggedEntries, newestCheckpoint, sizeOf } from './logged.ts';
+import {
+  inclusionProof,
+  leafHash,
+  type NodeHashes,
+  rootAt,
+  rootOf,
+  rootOfInclusion,
+} from './merkle.ts';
 import { parseNote } from './note.ts';
 import type { RecordProof } from './proof.ts';
 import type { ArchiveReader } from './reader.ts';
@@ -87,12 +94,7 @@ export async function proofOf(
   const { index, bytes, place } = found;
   const { note, size, root } = await checkpointOver(reader, index);
   const { record, path } = await recordAt(found, given);
-  const hashes = tileHashes(size, async (tile) => {
-    const read = await reader.tile(tile);
-    if (read === null) throw new SyntaxError(`${tilePath(tile)} is missing`);
-    return read;
-  });
-  const inLog = await inclusionProof(index, size, hashes);
+  const inLog = await inclusionProof(index, size, hashesIn(reader, size));
   const leads = rootOfInclusion({ index, size, leaf: leafHash(bytes) }, inLog);
   if (leads === null || Buffer.compare(leads, root) !== 0) {
     throw new SyntaxError(`entry ${index}, which has the record, does not lead to the signed root`);
@@ -101,9 +103,17 @@ export async function proofOf(
   return { record, proof: { ...proof, checkpoint: note } };
 }
 
+function hashesIn(reader: ArchiveReader, size: number): NodeHashes {
+  return tileHashes(size, async (tile) => {
+    const read = await reader.tile(tile);
+    if (read === null) throw new SyntaxError(`${tilePath(tile)} is missing`);
+    return read;
+  });
+}
+
 /**
- * The checkpoint under which an entry is proven: the newest one with cosignatures, including their lines. If the
- * present keys have not signed that one, or there is none, the newest checkpoint.
+ * The checkpoint under which an entry is proven: the newest one with cosignatures, including their lines. If it is not
+ * of this tree, the present keys have not signed it, or there is none, the newest checkpoint.
  */
 async function checkpointOver(reader: ArchiveReader, index: number) {
   const newest = await newestCheckpoint(reader);
@@ -117,10 +127,13 @@ async function checkpointOver(reader: ArchiveReader, index: number) {
   }
   const note = cosigned === null ? null : await reader.small(cosigned);
   const head = note === null ? null : headOf(note);
-  if (note !== null && head !== null && keyIdsOf(note).isSupersetOf(keys)) {
-    return { note, ...head.checkpoint };
-  }
-  return newest;
+  if (note === null || head === null || !keyIdsOf(note).isSupersetOf(keys)) return newest;
+  const { size, root } = head.checkpoint;
+  const isOfTree =
+    size > index &&
+    size <= newest.size &&
+    (await rootAt(size, hashesIn(reader, size))).equals(root);
+  return isOfTree && isSignedFor(reader, note) ? { note, ...head.checkpoint } : newest;
 }
 
 function keyIdsOf(note: Uint8Array): Set<string> {

@@ -6,7 +6,7 @@
 import type { ObjectStore } from '../objects/index.ts';
 import type { TreeEdge } from './growing-tree.ts';
 import { leafHash, type NodeHashes, rootAt, rootOf, type TreeHead } from './merkle.ts';
-import { ArchiveReader } from './reader.ts';
+import { ArchiveReader, type SignedHead } from './reader.ts';
 import { decodeBundle, encodeBundle, type Tile, tileHashes, tilePath, tileWidth } from './tiles.ts';
 
 type Hashes = readonly Buffer[];
@@ -14,6 +14,7 @@ type Hashes = readonly Buffer[];
 /** Reads an archive up to a root that the caller trusts. */
 export class ProvenReader extends ArchiveReader {
   override readonly head: TreeHead;
+  override readonly signed: SignedHead | null;
   /** By level: the full tile that was proven last. */
   readonly #full = new Map<number, { readonly index: number; readonly hashes: Hashes }>();
   #edge: Promise<ReadonlyMap<number, Hashes>> | null = null;
@@ -21,9 +22,10 @@ export class ProvenReader extends ArchiveReader {
   readonly #entries: readonly Uint8Array[];
 
   /** `edge`: the tree's edge, if the caller has it; else it is read and proven. */
-  constructor(store: ObjectStore, head: TreeHead, edge?: TreeEdge) {
+  constructor(store: ObjectStore, head: TreeHead | SignedHead, edge?: TreeEdge) {
     super(store);
     this.head = head;
+    this.signed = 'note' in head ? head : null;
     if (edge !== undefined) this.#edge = Promise.resolve(edge.tiles);
     this.#entries = edge?.entries ?? [];
   }

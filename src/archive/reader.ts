@@ -4,6 +4,7 @@
 
 import type { ObjectRange, ObjectStore } from '../objects/index.ts';
 import { hashBytes, type TreeHead } from './merkle.ts';
+import type { Verifier } from './note.ts';
 import { readSmall } from './small-objects.ts';
 import {
   bundleBytesMax,
@@ -44,6 +45,15 @@ function hasAllEntries(bytes: Uint8Array): boolean {
   return at <= bytes.length;
 }
 
+/** A checkpoint that a caller has read and checked once. */
+export interface SignedHead extends TreeHead {
+  readonly origin: string;
+  /** The signed note. */
+  readonly note: Uint8Array;
+  /** The keys, one of which has signed it, under the log's name; empty: no key is known, and none was checked. */
+  readonly keys: readonly Verifier[];
+}
+
 /** The kinds of objects that an entry names. */
 export type NamedObject = keyof typeof namePatterns;
 
@@ -52,6 +62,8 @@ export class ArchiveReader {
   readonly store: ObjectStore;
   /** The tree against which entries are proven (proven-reader.ts); null: entries are returned without proof. */
   readonly head: TreeHead | null = null;
+  /** Its checkpoint as checked by the caller: the store's may be another one by now; null: the caller has checked none. */
+  readonly signed: SignedHead | null = null;
 
   constructor(store: ObjectStore) {
     this.store = store;

@@ -103,8 +103,9 @@ test('export writes each match with its proof, and no other record', async () =>
   await writer.close();
   const out = join(tempDir(), 'export');
 
-  const exported = await run('export', location, '--where', where, '-c', file, '--out', out);
-  const repeated = await run('export', location, '--where', where, '-c', file, '--out', out);
+  const matching = ['--where', where, '-c', file, '--key', vkey, '--out', out];
+  const exported = await run('export', location, ...matching);
+  const repeated = await run('export', location, ...matching);
 
   expect(exported).toMatchObject({ exitCode: 0, stderr: '' });
   expect(repeated.exitCode).toBe(64);

@@ -57,7 +57,7 @@ are not changed.`,
     }
     let requested: ReadonlyMap<string, readonly string[]> = new Map([[location, [uid ?? '']]]);
     if (where !== undefined) {
-      const matches = await matchesIn(location, { where, config, from, to }, deps);
+      const matches = await matchesIn(location, { where, config, from, to, trusted: null }, deps);
       listMatches(matches, deps);
       requested = uidsByLocation(matches.found);
       if (requested.size === 0) return 1;

@@ -10,8 +10,18 @@ import { openDirectory } from '../../objects/index.ts';
 import { counted, shellWord, sizeText } from '../../terminal/index.ts';
 import { type CommandDeps, defineCommand, type ExitCode } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
-import { locationArgument, openArchive } from './given.ts';
-import { listMatches, matchesIn, type RecordMatch, whereOptions } from './matches.ts';
+import { locationArgument } from './given.ts';
+import {
+  listMatches,
+  type MatchWishes,
+  matchesIn,
+  type RecordMatch,
+  whereOptions,
+} from './matches.ts';
+import { keysFor, trustedArchive, trustedKeyOption } from './trusted.ts';
+
+/** Keys, one of which must have signed the archive; null: no key is known. */
+type Keys = MatchWishes['trusted'];
 
 /** Copies a span of an archive. */
 export const archiveExport = defineCommand({
@@ -23,15 +33,17 @@ export const archiveExport = defineCommand({
     to: { value: 'time', about: 'pages read before this time' },
     ...whereOptions,
     out: { value: 'directory', about: 'target directory; must not exist yet', needed: true },
+    key: trustedKeyOption,
   },
   more: `Give --from and --to, or --where. With --where the matching records are listed first, and the export has these records
 only: DIR/matches.ndjson, and for each one DIR/UID.record and DIR/UID.proof, for archive check-proof.
 Without --where the export has the tree and all entries, so that the proofs are the same. An entry names the request of a page, its
 size and its time, and nothing of its content. Bodies are copied in whole segments, events of a lake in whole cuts.`,
-  async run({ location, from, to, where, config, out: directory }, deps) {
+  async run({ location, from, to, where, config, out: directory, key }, deps) {
     const { out, env } = deps;
+    const trusted = keysFor(location, key, null);
     if (where !== undefined) {
-      return await exportMatches(location, { where, config, from, to, directory }, deps);
+      return await exportMatches(location, { where, config, from, to, directory, trusted }, deps);
     }
     if (from === undefined || to === undefined) {
       throw new UsageError('give --from and --to, or --where');
@@ -39,10 +51,9 @@ size and its time, and nothing of its content. Bodies are copied in whole segmen
     const span = { from: timeTyped('from', from), to: timeTyped('to', to) };
     if (span.to <= span.from) throw new UsageError('--to: expected a time after --from');
     try {
+      const reader = await trustedArchive(location, trusted, env);
       const into = openDirectory(directory);
-      const { pages, segments, bytes } = await exportRange(await openArchive(location, env), {
-        ...{ ...span, into },
-      });
+      const { pages, segments, bytes } = await exportRange(reader, { ...span, into });
       out(`${counted(pages, 'page')} in ${counted(segments, 'segment')}, ${sizeText(bytes)}`);
       const words = ['--from', from, '--to', to].map(shellWord).join(' ');
       out(`npx sluice archive verify ${shellWord(directory)} --key VKEY ${words}`);
@@ -60,7 +71,7 @@ size and its time, and nothing of its content. Bodies are copied in whole segmen
 /** Writes each matching record with its proof. */
 async function exportMatches(
   location: string,
-  given: Parameters<typeof matchesIn>[1] & { readonly directory: string },
+  given: MatchWishes & { readonly directory: string; readonly trusted: Keys },
   deps: CommandDeps,
 ): Promise<ExitCode> {
   const { out, err } = deps;
@@ -73,7 +84,7 @@ async function exportMatches(
   const erased: string[] = [];
   let bytes = 0;
   for (const match of unique.values()) {
-    const proven = await provenRecord(match, deps);
+    const proven = await provenRecord(match, given.trusted, deps);
     if (proven === null) {
       erased.push(match.uid);
       continue;
@@ -96,12 +107,12 @@ async function exportMatches(
 }
 
 /** Null: the record was erased. */
-async function provenRecord({ location, uid }: RecordMatch, { env }: CommandDeps) {
-  const reader = await openArchive(location, env);
+async function provenRecord({ location, uid }: RecordMatch, trusted: Keys, { env }: CommandDeps) {
+  const reader = await trustedArchive(location, trusted, env);
   try {
     return await proveRecord(reader, uid);
   } catch (error) {
-    if (error instanceof ExportError) return null;
+    if (error instanceof ExportError && error.code === 'sink_refused') return null;
     if (!(error instanceof SyntaxError)) throw error;
     throw new ExportError('sink_refused', `exporting from ${location}: ${error.message}`, {
       next: 'The archive is damaged: `npx sluice archive verify` lists every break.',

@@ -2,7 +2,7 @@
 // them list them first. Invariant: a record that could not be judged is counted, never passed over in silence.
 
 import { archivedPage } from '../../archive/audit.ts';
-import { loggedEntries } from '../../archive/index.ts';
+import { loggedEntries, type Verifier } from '../../archive/index.ts';
 import { type Config, readingOf } from '../../config/index.ts';
 import { type Event, ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { compileFilter, DecodedPage, normalisersOf } from '../../send/index.ts';
@@ -11,7 +11,8 @@ import { cleanText, timeText } from '../../tools/index.ts';
 import type { CommandDeps } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { timeTyped } from '../shared/typed.ts';
-import { archivesAt, provenArchive } from './given.ts';
+import { archivesAt } from './given.ts';
+import { trustedArchive } from './trusted.ts';
 
 const textMax = 200;
 
@@ -53,6 +54,8 @@ export interface MatchWishes {
   /** Span of the time of reading (RFC 3339), its end excluded. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
+  /** Keys, one of which must have signed the archive; null: no key is known. */
+  readonly trusted: readonly Verifier[] | null;
 }
 
 /** Finds the records, in the order of reading. Throws a UsageError, and an ExportError if the archive is damaged. */
@@ -61,7 +64,7 @@ export async function matchesIn(
   wishes: MatchWishes,
   { env }: Pick<CommandDeps, 'env'>,
 ): Promise<Matches> {
-  const { where, config: file } = wishes;
+  const { where, config: file, trusted } = wishes;
   if (file === undefined) throw new UsageError('--where: give the config with -c FILE as well');
   const { config } = readConfigToLook(file, env);
   const from =
@@ -73,7 +76,7 @@ export async function matchesIn(
   let unjudged = 0;
   let pruned = 0;
   for (const one of await archivesAt(location, env)) {
-    for await (const page of pagesOf(one, { config, from, to }, env)) {
+    for await (const page of pagesOf(one, { config, from, to, trusted }, env)) {
       if (page === null) {
         pruned += 1;
         continue;
@@ -125,7 +128,17 @@ function judgeOf(where: string): (event: Event) => 'matches' | 'differs' | 'unju
 /** The events of each page; null: its body was deleted. */
 async function* pagesOf(
   location: string,
-  { config, from, to }: { readonly config: Config; readonly from: number; readonly to: number },
+  {
+    config,
+    from,
+    to,
+    trusted,
+  }: {
+    readonly config: Config;
+    readonly from: number;
+    readonly to: number;
+    readonly trusted: MatchWishes['trusted'];
+  },
   env: CommandDeps['env'],
 ): AsyncGenerator<{ readonly events: readonly Event[]; readonly readAt: string } | null> {
   const normaliserOf = normalisersOf(
@@ -134,7 +147,7 @@ async function* pagesOf(
       reading: readingOf(source, config),
     })),
   );
-  const reader = await provenArchive(location, env);
+  const reader = await trustedArchive(location, trusted, env);
   try {
     for await (const { entry } of loggedEntries(reader, reader.head.size)) {
       if (entry.t !== 'page' || entry.kept === 0 || entry.kind === 'answer') continue;

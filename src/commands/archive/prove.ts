@@ -10,7 +10,7 @@ import {
   proofOf,
   proveRecord,
 } from '../../archive/audit.ts';
-import type { ArchiveReader } from '../../archive/index.ts';
+import type { ArchiveReader, Verifier } from '../../archive/index.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { cleanText } from '../../tools/index.ts';
 import { type CommandDeps, defineCommand } from '../shared/command.ts';
@@ -20,9 +20,9 @@ import {
   keyOption,
   keysGiven,
   locationArgument,
-  openArchive,
   witnessesGiven,
 } from './given.ts';
+import { keysFor, trustedArchive, trustedKeyOption } from './trusted.ts';
 
 const lengthMax = 500;
 const lineFeed = 0x0a;
@@ -36,14 +36,16 @@ export const prove = defineCommand({
     uid: { value: 'uid', about: 'uid of the event of the record' },
     match: { value: 'file', about: 'instead of --uid: a file with the exact bytes of the record' },
     record: { value: 'file', about: "write the record's exact bytes there, for check-proof" },
+    key: trustedKeyOption,
   },
   more: `Give --uid or --match. Where the archives of several shards lie below the location, each is searched.
 Exit code: 0 proven, 1 no record of the archive is that one.`,
-  async run({ location, uid, match, record: file }, { out, err, env }) {
+  async run({ location, uid, match, record: file, key }, { out, err, env }) {
     const requested = requestedBy(uid, match);
+    const trusted = keysFor(location, key, null);
     let failure: ExportError | null = null;
     for (const one of await archivesAt(location, env)) {
-      const found = await provenIn(one, requested, env);
+      const found = await provenIn(one, requested, { trusted, env });
       // Another shard may have the record; where none has it, the damage is reported and not a "no".
       if (found instanceof ExportError) failure ??= found;
       if (found === null || found instanceof ExportError) continue;
@@ -92,10 +94,11 @@ function requestedBy(uid: string | undefined, match: string | undefined): Reques
 async function provenIn(
   location: string,
   requested: Requested,
-  env: CommandDeps['env'],
+  of: { readonly trusted: readonly Verifier[] | null; readonly env: CommandDeps['env'] },
 ): Promise<ProvenRecord | ExportError | null> {
-  const reader = await openArchive(location, env);
+  let reader: ArchiveReader | null = null;
   try {
+    reader = await trustedArchive(location, of.trusted, of.env);
     return await requested.prove(reader);
   } catch (error) {
     if (error instanceof ExportError) return error;
@@ -105,7 +108,7 @@ async function provenIn(
       cause: error,
     });
   } finally {
-    reader.store.close();
+    reader?.store.close();
   }
 }
 

@@ -7,7 +7,6 @@ import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import {
-  type Checkpoint,
   checkpointPath,
   keyOfLog,
   openNote,
@@ -15,15 +14,17 @@ import {
   parseCheckpoint,
   parseNote,
   readSmall,
+  type SignedHead,
   shardOfLog,
   signerOf,
   signingSettings,
   type Verifier,
+  withoutFence,
 } from '../../archive/index.ts';
 import { type Config, inShards } from '../../config/index.ts';
 import { ExportError } from '../../contracts/index.ts';
 import type { ObjectStore } from '../../objects/index.ts';
-import { keyOption, keysGiven, openArchive, shardAt, signedHead } from './given.ts';
+import { keyOption, keysGiven, openArchive, shardAt } from './given.ts';
 
 /** `--key` of commands that also work without it. */
 export const trustedKeyOption = {
@@ -40,14 +41,10 @@ export async function trustedHead(
   store: ObjectStore,
   trusted: readonly Verifier[],
   shard: number | undefined,
-): Promise<Checkpoint> {
-  const note = (await readSmall(store, checkpointPath))?.body;
-  if (note === undefined) throw new SyntaxError('there is no checkpoint');
-  const head = parseCheckpoint(parseNote(note).text);
-  const { by } = openNote(
-    note,
-    trusted.map((key) => keyOfLog(key, head.origin)),
-  );
+): Promise<SignedHead> {
+  const head = await readHead(store);
+  const keys = trusted.map((key) => keyOfLog(key, head.origin));
+  const { by } = openNote(head.note, keys);
   if (by.every(({ name }) => name !== head.origin)) {
     throw new SyntaxError(`the key is not one of the log ${head.origin}`);
   }
@@ -55,7 +52,14 @@ export async function trustedHead(
   if (shard !== undefined && own !== undefined && own !== shard) {
     throw new SyntaxError(`the log of shard ${own} is at the location of shard ${shard}`);
   }
-  return head;
+  return { ...head, keys };
+}
+
+/** The newest checkpoint, its signature not checked. */
+async function readHead(store: ObjectStore): Promise<SignedHead> {
+  const note = (await readSmall(store, checkpointPath))?.body;
+  if (note === undefined) throw new SyntaxError('there is no checkpoint');
+  return { note: withoutFence(note), ...parseCheckpoint(parseNote(note).text), keys: [] };
 }
 
 /**
@@ -69,7 +73,7 @@ export async function trustedArchive(
 ): Promise<ProvenReader> {
   const { store } = await openArchive(location, env);
   try {
-    if (trusted === null) return new ProvenReader(store, await signedHead(store));
+    if (trusted === null) return new ProvenReader(store, await readHead(store));
     return new ProvenReader(store, await trustedHead(store, trusted, shardAt(location)));
   } catch (error) {
     store.close();
