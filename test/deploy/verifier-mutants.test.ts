@@ -28,6 +28,8 @@ interface Expected {
   readonly place: string;
   readonly vkey: string;
   readonly isWhole: boolean;
+  /** Default: 0 of a whole archive, 1 of a broken one. */
+  readonly exitCode?: number;
   readonly name: string;
   /** The only verifier that sees it; absent: each. */
   readonly only?: Mutant['of'];
@@ -67,7 +69,7 @@ function rotated(): readonly Expected[] {
   return [
     { place, vkey, isWhole: true, name: 'a rotated key' },
     { place, vkey: old, isWhole: false, name: 'the key before the rotation' },
-    { place, vkey: otherId, isWhole: false, name: 'a key under another id' },
+    { place, vkey: otherId, isWhole: false, exitCode: 2, name: 'a key under another id' },
     ...[
       ['a kind of a newer version', { t: 'newer' }] as const,
       ['a stream with a gap', { seq: 7 }] as const,
@@ -112,7 +114,9 @@ async function shownBy(mutant: Mutant): Promise<string | null> {
         some.map(({ place }) => place),
         vkey,
       );
-      const found = some.find(({ isWhole }, n) => isWhole !== (verdicts[n]?.exitCode === 0));
+      const found = some.find(
+        ({ isWhole, exitCode = isWhole ? 0 : 1 }, n) => exitCode !== verdicts[n]?.exitCode,
+      );
       if (found !== undefined) return found.name;
     }
   }
