@@ -5,7 +5,7 @@ import { registerHooks } from 'node:module';
 
 const stand: Readonly<Record<string, string>> = {
   '@platformatic/kafka': new URL('./kafka.ts', import.meta.url).href,
-  '../../hold/rebuild.ts': new URL('./rebuilding.ts', import.meta.url).href,
+  '../../hold/open.ts': new URL('./rebuilding.ts', import.meta.url).href,
   './shard-child.ts': new URL('./machine.ts', import.meta.url).href,
 };
 
