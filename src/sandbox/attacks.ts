@@ -328,6 +328,6 @@ function redirected(random: Random): Block {
     [false, hook(to(`${OWN_HOOK}/v2`))],
     [false, hook(to(OWN_HOOK, FOREIGN_HOOK))],
     [false, hook([{ field: 'active', from: true, to: false }])],
-    [false, hook(to(FOREIGN_HOOK), 'bookmark.update')],
+    [false, { ...hook(to(FOREIGN_HOOK)), resource: { type: 'bookmark', id: 'b1', name: 'mine' } }],
   ];
 }

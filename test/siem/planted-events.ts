@@ -1,0 +1,93 @@
+// Events of a sandbox with attacks as sluice normalises them, and which of them belong to an attack: for tests of detection
+// rules. Two attacks are not in the audit trail; their events come from the records that sluice creates itself.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Event } from '../../src/contracts/event.ts';
+import { isObject, type Json, type JsonObject } from '../../src/contracts/json.ts';
+import { compileNormaliser } from '../../src/normalise/normalise.ts';
+import { plantedAt } from '../../src/sandbox/attacks.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { anEvent } from '../support/an-event.ts';
+
+/** The folder with the rules. */
+export const sigmaDir = new URL('../../deploy/siem/sigma/', import.meta.url);
+const seed = 11;
+
+/** An event, and the rule that must find it; null: none. */
+export interface JudgedEvent {
+  readonly event: Event;
+  readonly rule: string | null;
+  /** The group that the attack has as an alert, for rules that count. */
+  readonly group: string | null;
+}
+
+/** Names of the rules that are converted from Sigma. */
+export const sigmaRules: readonly string[] = readdirSync(new URL('rules/', sigmaDir))
+  .map((file) => file.replace(/\.yml$/, ''))
+  .toSorted();
+
+/** JSON of a file below `deploy/siem/sigma`. */
+export function sigmaJson(path: string) {
+  return JSON.parse(readFileSync(new URL(path, sigmaDir), 'utf8'));
+}
+
+/** Audit events of so many, attacks and near misses included, and sluice's own events. */
+export async function judgedEvents(count: number): Promise<readonly JudgedEvent[]> {
+  const sandbox = await startSandbox({ attacks: true, events: count, seed, rate: 0 });
+  const texts = [...sandbox.ledger().list('/v1/audit/events').records()].map(({ text }) => text);
+  await sandbox.close();
+  const normalise = compileNormaliser('audit', { time: ['timestamp'], id: 'id' });
+  const audit = texts.map((text, index) => judged(text, index, normalise));
+  return [...audit, ...ownEvents(texts.length)];
+}
+
+function judged(
+  text: string,
+  index: number,
+  normalise: ReturnType<typeof compileNormaliser>,
+): JudgedEvent {
+  const record: Json = JSON.parse(text);
+  const event = anEvent({ offset: index });
+  const ocsf = normalise(record, event.uid, event.context);
+  const planted = plantedAt(seed, index);
+  const rule = planted?.isAttack ? ruleOf(planted.attack) : null;
+  return {
+    event: { ...event, raw: Buffer.from(text), ocsf },
+    rule,
+    group: rule === null || !isObject(record) ? null : groupOf(rule, record),
+  };
+}
+
+function ruleOf(attack: string): string {
+  return `sluice_${attack === 'role_raised' ? 'admin_role_raised' : attack}`;
+}
+
+function groupOf(rule: string, { actor, network, resource }: JsonObject) {
+  const text = (at: Json | undefined, name: string) => (isObject(at) ? String(at[name]) : '');
+  if (rule === 'sluice_agent_without_approval') return text(resource, 'id');
+  if (rule !== 'sluice_logins_failed_then_success') return null;
+  return `${text(actor, 'name')} ${text(network, 'source_ip')}`;
+}
+
+/** Conditions of sources: some are attacks, others only look like one. */
+function ownEvents(from: number): readonly JudgedEvent[] {
+  const normalise = compileNormaliser('condition', { time: [], id: 'id' });
+  const conditions = [
+    ['source.silent', 'sluice_source_silent'],
+    ['source.heard', null],
+    ['source.gap', null],
+    ['change.unexplained', 'sluice_change_unexplained'],
+    ['change.unseen', null],
+  ] as const;
+  return conditions.map(([condition, rule], at) => {
+    const event = anEvent({ offset: from + at });
+    const observed_at = new Date(event.context.fetchedAt).toISOString();
+    const details = { entity_kind: 'site', entity_id: 's-1', operation: 'updated' };
+    const record = { condition, observed_at, message: condition, source: 'sites', details };
+    return {
+      event: { ...event, ocsf: normalise(record, event.uid, event.context) },
+      rule,
+      group: null,
+    };
+  });
+}
