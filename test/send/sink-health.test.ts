@@ -38,3 +38,31 @@ test('a secret that was corrected while its rejection was on the way is tried at
   expect(second).toBe(hourMs);
   expect(clock.now() - begun).toBe(first + second);
 });
+
+test('the commands behind the secrets run again for a receiver that refuses, and not for one that is down', async () => {
+  const clock = manualClock();
+  let runs = 0;
+  const health = new SinkHealth({
+    ...{ clock, log: silent, refusedWaitMs: 10_000, retryMinMs: 1_000 },
+    backOff: { next: () => 10_000, reset: () => undefined },
+    fingerprint: () => 'the same',
+    refresh: async () => {
+      runs += 1;
+    },
+  });
+  const never = new AbortController().signal;
+  const during = async (waiting: Promise<void>) => {
+    const before = runs;
+    let over = false;
+    void waiting.then(() => {
+      over = true;
+    });
+    while (!over) await clock.advanceToNext();
+    return runs - before;
+  };
+  const down = new ExportError('sink_unreachable', 'testing: reset', { next: 'nothing' });
+
+  expect(await during(health.pause(down, never))).toBe(0);
+  expect(await during(health.pause(cause, never))).toBeGreaterThan(0);
+  expect(await during(health.rest(cause, never))).toBeGreaterThan(0);
+});

@@ -29,6 +29,10 @@ export interface Certificates {
   readonly leaf: KeyPair;
   /** Like `leaf`, with the intermediate's certificate after it. */
   readonly chain: KeyPair;
+  /** For client authentication, signed by the intermediate; only its own certificate is in it. */
+  readonly clientLeaf: KeyPair;
+  /** Like `clientLeaf`, with the intermediate's certificate after it. */
+  readonly clientChain: KeyPair;
   /** The intermediate's certificate, which the authority signed. */
   readonly intermediateFile: string;
   /** The key of `client`, encrypted with a passphrase. */
@@ -74,12 +78,15 @@ async function makeAuthority(folder: string, name: string): Promise<Certificates
   });
   const issue = (kind: Kind) => issueCertificate({ dir, caFile, caKeyFile }, kind);
   const intermediate = await issue('intermediate');
-  const leaf = await issueCertificate(
-    { dir, caFile: intermediate.certFile, caKeyFile: intermediate.keyFile },
-    'leaf',
-  );
-  const chainFile = join(dir, 'chain.pem');
-  writeFileSync(chainFile, leaf.cert + intermediate.cert);
+  const below = { dir, caFile: intermediate.certFile, caKeyFile: intermediate.keyFile };
+  const leaf = await issueCertificate(below, 'leaf');
+  const clientLeaf = await issueCertificate(below, 'client-leaf');
+  const withIntermediate = (pair: KeyPair, name: string): KeyPair => {
+    const cert = pair.cert + intermediate.cert;
+    const certFile = join(dir, name);
+    writeFileSync(certFile, cert);
+    return { ...pair, certFile, cert };
+  };
   const client = await issue('client');
   const encryptedKeyFile = join(dir, 'client-encrypted.key');
   await openssl('pkey', ['-aes256'], {
@@ -91,7 +98,9 @@ async function makeAuthority(folder: string, name: string): Promise<Certificates
     caFile,
     ca: readFileSync(caFile, 'utf8'),
     leaf,
-    chain: { ...leaf, certFile: chainFile, cert: leaf.cert + intermediate.cert },
+    chain: withIntermediate(leaf, 'chain.pem'),
+    clientLeaf,
+    clientChain: withIntermediate(clientLeaf, 'client-chain.pem'),
     intermediateFile: intermediate.certFile,
     encryptedKeyFile,
     server: await issue('server'),
@@ -100,7 +109,7 @@ async function makeAuthority(folder: string, name: string): Promise<Certificates
   };
 }
 
-type Kind = 'server' | 'client' | 'expired' | 'intermediate' | 'leaf';
+type Kind = 'server' | 'client' | 'expired' | 'intermediate' | 'leaf' | 'client-leaf';
 
 interface Authority {
   readonly dir: string;
@@ -116,7 +125,7 @@ async function issueCertificate(authority: Authority, kind: Kind): Promise<KeyPa
       ? 'basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign'
       : [
           'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1',
-          `extendedKeyUsage=${kind === 'client' ? 'clientAuth' : 'serverAuth'}`,
+          `extendedKeyUsage=${kind.startsWith('client') ? 'clientAuth' : 'serverAuth'}`,
           'keyUsage=digitalSignature',
           'basicConstraints=CA:FALSE',
         ].join('\n'),
