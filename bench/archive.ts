@@ -1,5 +1,5 @@
 // `node bench/archive.ts [--events N] [--rounds N]`: the cost of an archive beside the `file` sink on the same pages,
-// of its lake beyond normalising, and the speed of its verification. The real program runs as `run --once` with each in
+// of its lake beyond normalising, the speed of its verification, and the cost of `search` with and without proofs. The real program runs as `run --once` with each in
 // turn, so that a slow phase of the machine affects all; results are medians of the rounds. CPU is user + system time
 // of all threads, minus the start-up measured by runs over one page. The bound of both is measured separately, without
 // objects or a log.
@@ -56,6 +56,7 @@ async function measured(kind: Kind, count: number) {
         cpuUs,
         rssPeakBytes,
         verified: kind === 'file' ? null : await verified(join(dir, 'archive')),
+        searched: kind === 'file' ? null : await searched(join(dir, 'archive'), kind),
       };
     });
   } finally {
@@ -76,10 +77,38 @@ async function verified(archive: string): Promise<Verified> {
   return { megabytes: bytes / 1e6, cpuSeconds: cpuUs / 1e6, rssMegabytes: rssPeakBytes / 1e6 };
 }
 
+/** CPU microseconds of a search for everything, with the proofs of `--key` and without. */
+interface Searched {
+  readonly proven: number;
+  readonly unproven: number;
+}
+
+/** Searches the lake, or the pages of an archive without one. */
+async function searched(archive: string, kind: Kind): Promise<Searched> {
+  const raw = kind === 'file, archived' ? ['--raw'] : [];
+  const cpuOf = async (...key: readonly string[]) => {
+    const args = ['archive', 'search', archive, ...raw, ...key];
+    const { code, cpuUs } = await watched(
+      spawn(main, args, { stdio: ['ignore', 'ignore', 'ignore'] }),
+    );
+    if (code !== 0) throw new Error(`search ended with ${code}`);
+    return cpuUs;
+  };
+  const [proven, unproven]: [number[], number[]] = [[], []];
+  for (let round = 0; round < 3; round += 1) {
+    proven.push(await cpuOf('--key', vkey));
+    unproven.push(await cpuOf());
+  }
+  return { proven: median(proven), unproven: median(unproven) };
+}
+
 const kinds = Object.keys(sinks) as Kind[];
 const cpu = new Map<Kind, number[]>(kinds.map((kind) => [kind, []]));
 const rss = new Map<Kind, number[]>(kinds.map((kind) => [kind, []]));
 const checks = new Map<Kind, { whole: Verified; start: Verified }[]>(
+  kinds.map((kind) => [kind, []]),
+);
+const searches = new Map<Kind, { whole: Searched; start: Searched }[]>(
   kinds.map((kind) => [kind, []]),
 );
 for (let round = 0; round < Number(values.rounds); round += 1) {
@@ -87,8 +116,10 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
     const [start, whole] = [await measured(kind, 1), await measured(kind, pages)];
     cpu.get(kind)?.push((whole.cpuUs - start.cpuUs) / ((pages - 1) * pageEvents));
     rss.get(kind)?.push(whole.rssPeakBytes / 1e6);
-    if (whole.verified === null || start.verified === null) continue;
-    checks.get(kind)?.push({ whole: whole.verified, start: start.verified });
+    if (whole.verified !== null && start.verified !== null)
+      checks.get(kind)?.push({ whole: whole.verified, start: start.verified });
+    if (whole.searched !== null && start.searched !== null)
+      searches.get(kind)?.push({ whole: whole.searched, start: start.searched });
   }
 }
 const us = (kind: Kind) => median(cpu.get(kind) ?? []);
@@ -111,6 +142,21 @@ console.table(
           : Math.round(median(found.map(({ whole }) => whole.rssMegabytes))),
     };
   }),
+);
+const searchUs = (kind: Kind, which: keyof Searched) => {
+  const found = searches.get(kind) ?? [];
+  const each = found.map(({ whole, start }) => whole[which] - start[which]);
+  return Number((median(each) / ((pages - 1) * pageEvents)).toFixed(1));
+};
+console.table(
+  kinds
+    .filter((kind) => kind !== 'file')
+    .map((kind) => ({
+      sinks: kind,
+      search: kind === 'file, archived' ? 'the pages (--raw)' : 'the lake',
+      'CPU us/event with --key': searchUs(kind, 'proven'),
+      'without --key': searchUs(kind, 'unproven'),
+    })),
 );
 const normalise = compileNormaliser('audit', { id: 'id', time: ['timestamp'] });
 const normaliseUs = perEvent((events) => {
