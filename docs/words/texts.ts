@@ -42,8 +42,8 @@ export function densityOf(prose: string, word: string): number {
   return words.length === 0 ? 0 : (count * 1000) / words.length;
 }
 
-// The first argument of `test`, `describe`, `test.skipIf(…)` or `test.each(…)`.
-const beforeTestName = /(?:\b(?:test|describe)(?:\.\w+)*|\))\(\s*$/;
+// The first argument of `test`, `it`, `describe`, `test.skipIf(…)` or `test.each(…)`.
+const beforeTestName = /(?:\b(?:test|it|describe)(?:\.\w+)*|\))\(\s*$/;
 
 // Comments, the three kinds of strings, regular expressions where an expression may begin, and names. Templates are
 // read up to the next `${`; the part after its `}` is found by the depth of braces.

@@ -164,7 +164,7 @@ const changes: readonly Attack[] = [
     },
   },
   {
-    name: 'an older checkpoint signed by nobody in the place of a kept one',
+    name: 'an older unsigned checkpoint in place of a kept one',
     apply(place) {
       const [older = '', newer = ''] = namesIn(place, 'checkpoints/');
       cpSync(join(place, older), join(place, newer));

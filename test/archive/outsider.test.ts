@@ -63,8 +63,8 @@ const erasure = (more: object) => {
 };
 
 const attacks: Readonly<Record<string, (place: string) => void>> = {
-  'a prune that nobody signed': prune,
-  'an erasure that nobody signed': (place) => put(place, erasure({}).name, erasure({}).bytes),
+  'an unsigned prune': prune,
+  'an unsigned erasure': (place) => put(place, erasure({}).name, erasure({}).bytes),
   'an erasure that names another archive’s signature': (place) =>
     put(
       place,
@@ -85,7 +85,7 @@ const attacks: Readonly<Record<string, (place: string) => void>> = {
     rmSync(join(place, 'holds'), { recursive: true });
     prune(place);
   },
-  'the hold released by nobody, and a prune': (place) => {
+  'the hold released without a signature, and a prune': (place) => {
     const file = join(place, 'holds/case-1.json');
     const text = readFileSync(file, 'utf8');
     writeFileSync(
@@ -133,7 +133,7 @@ const attacks: Readonly<Record<string, (place: string) => void>> = {
       put(place, `tile/0/000.p/${size + i}`, Buffer.alloc(32 * (size + i)));
     }
   },
-  'a cut of the lake that nobody signed': (place) => {
+  'an unsigned cut of the lake': (place) => {
     const cuts = join(place, 'lake/cuts');
     const [year = ''] = readdirSync(cuts);
     const name = readdirSync(join(cuts, year), { recursive: true, encoding: 'utf8' })

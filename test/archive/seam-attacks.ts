@@ -154,12 +154,12 @@ export const seamAttacks: Readonly<Record<string, (at: string, before: string) =
     cpSync(before, join(at, '1'), { recursive: true }),
   'the earlier archive is below its segments': (at, before) =>
     cpSync(before, join(at, 'segments/before'), { recursive: true }),
-  'a stamp that nobody made': (at) => put(beside(at, 'tsr'), 'no stamp'),
+  'a fake stamp': (at) => put(beside(at, 'tsr'), 'no stamp'),
   'a stamp of an older checkpoint': (at) =>
     put((filesIn(at, 'checkpoints')[0] ?? '').replace(/note$/, 'tsr'), Buffer.alloc(64, 0x30)),
   'a stamp in the name of a checkpoint to come': (at) =>
     put(join(dirname(newest(at)), '00000000000000000999.tsr'), 'no stamp'),
-  'a cosignature that nobody made': (at) =>
+  'a fake cosignature': (at) =>
     put(
       beside(at, 'cosig'),
       `${readFileSync(newest(at), 'utf8')}— witness.test ${'A'.repeat(104)}\n`,

@@ -77,7 +77,7 @@ async function aKnown(world: World, kind: 'list' | 'detail' | 'single' = 'list')
       const reported = await collection.changes();
       return {
         results,
-        told: reported.map(({ change, entity_id }) => `${change} ${entity_id}`),
+        reported: reported.map(({ change, entity_id }) => `${change} ${entity_id}`),
       };
     },
   };
@@ -94,7 +94,7 @@ test.for([report, { partial: true }, { timed_out: true }, { success: false }])(
     world.list = { data: [{ id: 'h-1', name: 'renamed' }, { id: 'h-9' }, hosts[1]] };
     const whole = await changes(3);
 
-    expect(part.told.toSorted()).toEqual(['created h-9', 'updated h-1']);
+    expect(part.reported.toSorted()).toEqual(['created h-9', 'updated h-1']);
     expect(part.results[0]).toMatchObject({
       outcome: 'retry',
       cause: { message: expect.stringContaining('upstream answered 200 with') },
@@ -103,7 +103,7 @@ test.for([report, { partial: true }, { timed_out: true }, { success: false }])(
       expect(part.results[0]).toMatchObject({ cause: { details: { trace_id: 't' } } });
     }
     expect(part.results.at(-1)).toMatchObject({ outcome: 'done', doubt: expect.any(Error) });
-    expect(whole.told.toSorted()).toEqual(['deleted h-3', 'deleted h-4']);
+    expect(whole.reported.toSorted()).toEqual(['deleted h-3', 'deleted h-4']);
   },
 );
 
@@ -116,8 +116,8 @@ test('an empty list of errors is none, and accept makes a part complete', async 
   const accepted = await aKnown(accepting);
   accepting.list = { data: hosts.slice(0, 3), ...report };
 
-  expect(empty.told).toEqual(['deleted h-4']);
-  expect((await accepted.changes(3)).told).toEqual(['deleted h-4']);
+  expect(empty.reported).toEqual(['deleted h-4']);
+  expect((await accepted.changes(3)).reported).toEqual(['deleted h-4']);
 });
 
 test.for([
@@ -135,9 +135,9 @@ test.for([
   world.details = { ...left, 'h-2': { ...hosts[1], tags: ['b'] } };
   const whole = await changes(3);
 
-  expect(part.told).toEqual([]);
+  expect(part.reported).toEqual([]);
   expect(part.results[0]).toMatchObject({ cause: { details: { trace_id: 't' } } });
-  expect(whole.told.toSorted()).toEqual(['deleted h-4', 'updated h-2']);
+  expect(whole.reported.toSorted()).toEqual(['deleted h-4', 'updated h-2']);
 });
 
 test('errors of an entity itself are its content', async () => {
@@ -147,7 +147,7 @@ test('errors of an entity itself are its content', async () => {
 
   world.details = { 'h-1': { id: 'h-1', errors: ['E1', 'E2'], success: false } };
 
-  expect((await changes(1)).told).toEqual(['updated h-1']);
+  expect((await changes(1)).reported).toEqual(['updated h-1']);
 });
 
 test('a single object in part is no change', async () => {
@@ -159,7 +159,7 @@ test('a single object in part is no change', async () => {
   world.list = { ...report };
   const nothing = await changes(2);
 
-  expect([part.told, nothing.told]).toEqual([[], []]);
+  expect([part.reported, nothing.reported]).toEqual([[], []]);
   expect(part.results[0]).toMatchObject({
     outcome: 'retry',
     cause: { details: { trace_id: 't' } },

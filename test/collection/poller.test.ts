@@ -548,11 +548,11 @@ describe('readings', () => {
   test('2.3.7: after a reset the epoch is new and the baseline is reported again', async () => {
     const { clock, world, collection } = await reader();
     await collection.spool.append({ stream: collection.stream.name, pages: [], checkpoint: null });
-    const anew = await aCollection(clock, madeUp(world), { spool: collection.spool });
+    const again = await aCollection(clock, madeUp(world), { spool: collection.spool });
 
-    await anew.poll();
+    await again.poll();
 
-    const baselines = (await anew.changes()).filter(({ change }) => change === 'baseline');
+    const baselines = (await again.changes()).filter(({ change }) => change === 'baseline');
     expect(baselines.map(({ count }) => count)).toEqual([4, 4]);
     expect(new Set(baselines.map(({ epoch }) => epoch)).size).toBe(2);
   });

@@ -426,7 +426,7 @@ async function ofSource(
     );
   }
   return {
-    told: reported,
+    reported,
     found: collection.found,
     state: readState(dir).streams.get(stream.name),
   };
@@ -447,11 +447,7 @@ describe('in the sources', () => {
     ['sites', 'id'],
     ['web_categories', 'id'],
   ])('%s', async ([type, id]) => {
-    const {
-      told: reported,
-      found,
-      state,
-    } = await ofSource(type, '', (path, n) => {
+    const { reported, found, state } = await ofSource(type, '', (path, n) => {
       const all = [0, 1, 2, 3].map((i) => ({ [id]: `e-${i}`, ...counting(n, i) }));
       const asked = /\/e-(\d)$/.exec(path)?.[1];
       return asked === undefined ? { data: all } : all[Number(asked)];
@@ -466,7 +462,7 @@ describe('in the sources', () => {
   });
 
   test('firewall objects', async () => {
-    const { told: reported, found } = await ofSource('firewall', 'objects', (_, n) => ({
+    const { reported, found } = await ofSource('firewall', 'objects', (_, n) => ({
       data: [0, 1, 2].map((i) => ({ id: `o-${i}`, ...counting(n, i) })),
     }));
 
@@ -489,7 +485,7 @@ describe('in the sources', () => {
         },
       })),
     });
-    const { told: reported, found } = await ofSource('firewall', 'policies', (path, n) => {
+    const { reported, found } = await ofSource('firewall', 'policies', (path, n) => {
       const id = /policies\/(.+)$/.exec(path)?.[1];
       if (id !== undefined) return policy(id, n);
       return { data: ['p-1', 'p-2', 'p-3'].map((one) => ({ id: one, matched: n })) };

@@ -187,12 +187,12 @@ describe('with an archive', () => {
 test('requires the sink’s name, and a key that exists', async () => {
   const { config } = await aSetup();
 
-  const [nobody, other, keyless] = [
+  const [unknown, other, keyless] = [
     await runHere(['receipt', '-c', config]),
     await runHere(['receipt', '-c', config, '--sink', 'dsk']),
     await runHere(['receipt', 'check', config]),
   ];
 
-  expect([nobody.exitCode, other.exitCode, keyless.exitCode]).toEqual([64, 64, 64]);
+  expect([unknown.exitCode, other.exitCode, keyless.exitCode]).toEqual([64, 64, 64]);
   expect(other.stderr).toContain('did you mean disk?');
 });

@@ -24,8 +24,8 @@ const witness = (file: string) => `
   import { isMainThread } from 'node:worker_threads';
   registerHooks({ resolve(specifier, context, next) {
     const found = next(specifier, context);
-    const told = { isMainThread, url: found.url, cache: getCompileCacheDir() };
-    appendFileSync(${JSON.stringify(file)}, JSON.stringify(told) + '\\n');
+    const loaded = { isMainThread, url: found.url, cache: getCompileCacheDir() };
+    appendFileSync(${JSON.stringify(file)}, JSON.stringify(loaded) + '\\n');
     return found;
   } });`;
 

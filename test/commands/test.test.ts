@@ -39,7 +39,7 @@ describe('test', () => {
     expect(out.at(-1)).toMatch(/^[1-9]\d* passed, 0 failed$/);
   });
 
-  it('tells each value that is not as expected, at its place in the file', async () => {
+  it('reports each value that is not as expected, at its path in the file', async () => {
     const file = aFile(
       '- name: "wrong\\e[2J"',
       '  source: audit',
@@ -74,7 +74,7 @@ describe('test', () => {
     expect(text).not.toContain('\u001b');
   });
 
-  it('compares what a sink gets behind its route: redacted, filtered, as text and as event', async () => {
+  it('compares a sink’s output after its route: redacted, filtered, as text and as event', async () => {
     const record =
       '{ id: e, action: policy.delete, severity: high, actor: { id: u, email: a@b.c } }';
     const file = aFile(
@@ -113,7 +113,7 @@ describe('test', () => {
     expect(own.code).toBe(1);
   });
 
-  it('tells all that is wrong with all files at once, and tests nothing', async () => {
+  it('reports all errors in all files at once, and tests nothing', async () => {
     const first = aFile('- { name: a, source: adit, record: {}, event: {} }');
     const second = aFile(
       '- name: b',
@@ -137,7 +137,7 @@ describe('test', () => {
     });
   });
 
-  it('refuses an absence of what no event can have, which would hold whatever is misspelt', async () => {
+  it('refuses an absent path that no event can have, which would hide a typo', async () => {
     const file = aFile(
       '- { name: a, source: audit, record: {}, without: [resources.0.name, actor.usr.email_addr] }',
       '- { name: b, source: audit, record: {}, sinks: { daily: { without: [src_endpoint.pi] } } }',
@@ -210,7 +210,7 @@ describe('preview', () => {
     expect(shown).toContain(`s2 (file, json)  ${Buffer.byteLength(record)} bytes`);
   });
 
-  it('says why a sink gets nothing, and shows only the sink that is asked for', async () => {
+  it('explains why a sink gets nothing, and shows only the requested sink', async () => {
     const all = await previewed('{"id":1,"severity":"low"}', { config: archive, source: 'audit' });
     const one = await previewed('{"id":1}', { config: archive, source: 'audit', sink: 'archive' });
 
@@ -228,7 +228,7 @@ describe('preview', () => {
     expect(bytes.toString('latin1')).toContain('{"id":"evt_1"}');
   });
 
-  it('writes what could steer a terminal so that it can be seen', async () => {
+  it('writes terminal control characters in a visible form', async () => {
     const shown = await previewed('{"id":"\\u001b[2J\\u202e\u009b"}', {
       config: archive,
       source: 'audit',

@@ -28,7 +28,7 @@ async function aRun() {
     (await received(command)).out.join('\n');
   return {
     spool,
-    told: async () => ({
+    reported: async () => ({
       table: await said((deps) => status.run({ config }, deps)),
       json: JSON.parse(await said((deps) => status.run({ config, json: true }, deps))),
       audit: await said((deps) => explain.run({ stream: 'audit', config }, deps)),
@@ -37,7 +37,7 @@ async function aRun() {
 }
 
 test('until when, if upstream has requested a long wait', async () => {
-  const { spool, told: reported } = await aRun();
+  const { spool, reported } = await aRun();
   const nextPollAt = Date.now() + 30 * 86_400_000;
   const error = { code: 'upstream_throttled', message: 'upstream answered 429', next: 'Wait.' };
   const facts = { source: 'audit', state: 'retrying', caught_up_at: null, error };
@@ -55,7 +55,7 @@ test('until when, if upstream has requested a long wait', async () => {
 });
 
 test('for room in the spool, also before a stream was polled at all', async () => {
-  const { spool, told: reported } = await aRun();
+  const { spool, reported } = await aRun();
   await spool.append(anAppend({ ids: ['1'], pad: 2 * 1024 ** 2, stream: 'other' }));
 
   const { table, json, audit } = await reported();

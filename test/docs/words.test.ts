@@ -46,7 +46,7 @@ test('reads strings, comments and names apart', () => {
 
 test('reads the names of tests', () => {
   const source =
-    "test('one', f);\ndescribe.each([1])(`two ${a}`, g);\ntest.skipIf(a(b))('three', () => of('no'));";
+    "test('one', f);\ndescribe.each([1])(`two ${a}`, g);\ntest.skipIf(a(b))('three', () => of('no'));it('four', f);";
 
   const { tests } = partsOfFile(source);
 
@@ -54,6 +54,7 @@ test('reads the names of tests', () => {
     { line: 1, text: 'one' },
     { line: 2, text: 'two ' },
     { line: 3, text: 'three' },
+    { line: 3, text: 'four' },
   ]);
 });
 

@@ -82,7 +82,7 @@ async function aWatch(dir: string, clock: ManualClock, reading = collection) {
   const found = ({ condition, details }: FindingRecord) =>
     reported.push(`${condition} ${details?.entity_id}`);
   const drift = new Drift(settings, { spool, tools, found, sources: () => planned, streams });
-  return { spool, drift, told: reported };
+  return { spool, drift, reported };
 }
 
 type Spool = Awaited<ReturnType<typeof aWatch>>['spool'];
@@ -145,7 +145,7 @@ test('open items survive a restart, and each finding is reported once', async ()
 
   const second = await aWatch(dir, clock);
   await look(second.drift, clock, 20);
-  expect(second.told).toEqual(['change.unexplained b']);
+  expect(second.reported).toEqual(['change.unexplained b']);
   expect(await second.spool.entities(driftKey, { after: '', max: 100 })).toEqual(new Map());
 });
 
@@ -190,7 +190,7 @@ test('an unreadable checkpoint is replaced by a new one', async () => {
   await first.spool.close();
   const second = await aWatch(dir, clock);
   await look(second.drift, clock, 20);
-  expect(second.told).toEqual([]);
+  expect(second.reported).toEqual([]);
   expect(await second.spool.entities(driftKey, { after: '', max: 100 })).toEqual(new Map());
 });
 
@@ -198,7 +198,7 @@ test('an unreadable checkpoint is replaced by a new one', async () => {
 async function aCounting(acceptedAt: Readonly<Record<string, number>>) {
   const clock = manualClock();
   const reading = { ...collection, confirmAfterMs: 1_000, settleMs: 4_000 };
-  const { spool, drift, told: reported } = await aWatch(tempDir('drift-'), clock, reading);
+  const { spool, drift, reported } = await aWatch(tempDir('drift-'), clock, reading);
   let n = 0;
   const rules = () =>
     ['r-0', 'r-1', 'r-2', 'r-3'].map((id, i) => ({
@@ -217,7 +217,7 @@ async function aCounting(acceptedAt: Readonly<Record<string, number>>) {
   };
   const read = await aCollection(clock, stream, { reading, spool });
   return {
-    told: reported,
+    reported,
     found: read.found,
     /** Reads so often; the trail has an event of these ids at these readings. */
     async readFor(readings: number, trail: Readonly<Record<number, string>>) {
@@ -236,7 +236,7 @@ async function aCounting(acceptedAt: Readonly<Record<string, number>>) {
 }
 
 test('beside counters a change meets its audit event, and one without an event is reported', async () => {
-  const { readFor, told: reported } = await aCounting({ 'r-1': 20, 'r-2': 40 });
+  const { readFor, reported } = await aCounting({ 'r-1': 20, 'r-2': 40 });
 
   await readFor(39, { 20: 'r-1' });
   const explained = [...reported];
@@ -247,7 +247,7 @@ test('beside counters a change meets its audit event, and one without an event i
 });
 
 test('the same before the counters are learned', async () => {
-  const { readFor, told: reported } = await aCounting({ 'r-1': 20, 'r-2': 2 });
+  const { readFor, reported } = await aCounting({ 'r-1': 20, 'r-2': 2 });
 
   await readFor(50, { 2: 'r-2', 20: 'r-1' });
 
@@ -255,7 +255,7 @@ test('the same before the counters are learned', async () => {
 });
 
 test('counters alone are no changes for the trail', async () => {
-  const { readFor, told: reported, found } = await aCounting({});
+  const { readFor, reported, found } = await aCounting({});
 
   // The baseline, and a condition for each path that is learned.
   expect(await readFor(40, {})).toBe(3);

@@ -42,7 +42,7 @@ const event = (at: number, more: Partial<OpenEvent> = {}): OpenEvent => ({
 
 interface Case {
   readonly items: readonly OpenItem[];
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
   readonly before?: Partial<DriftCheckpoint>;
   readonly now?: Partial<Extent>;
 }
@@ -50,82 +50,91 @@ interface Case {
 const early = { before: { readings: { 'fw/c-1': readings.slice(0, 41) } } };
 
 test.each<readonly [string, Case]>([
-  ['a change without an event', { items: [change()], told: ['unexplained c'] }],
-  ['an event of the same entity', { items: [change(), event(39)], told: [] }],
-  ['an event of its parent', { items: [change(), event(39, { keys: ['p1'] })], told: [] }],
+  ['a change without an event', { items: [change()], reported: ['unexplained c'] }],
+  ['an event of the same entity', { items: [change(), event(39)], reported: [] }],
+  ['an event of its parent', { items: [change(), event(39, { keys: ['p1'] })], reported: [] }],
   [
     'an event of another entity',
     {
       items: [change(), event(39, { keys: ['r2'], type: 'other' })],
-      told: ['unexplained c'],
+      reported: ['unexplained c'],
     },
   ],
   [
     'an event of another company’s',
     {
       items: [change(), event(39, { company: 'c-2' })],
-      told: ['unexplained c'],
+      reported: ['unexplained c'],
     },
   ],
-  ['an event at the window’s begin', { items: [change(), event(33)], told: [] }],
+  ['an event at the window’s begin', { items: [change(), event(33)], reported: [] }],
   [
     'an event before it',
     {
       items: [change(), event(32, { type: 'other' })],
-      told: ['unexplained c'],
+      reported: ['unexplained c'],
     },
   ],
-  ['an event at the window’s end', { items: [change(), event(45)], told: [] }],
+  ['an event at the window’s end', { items: [change(), event(45)], reported: [] }],
   [
     'an event behind it',
     {
       items: [change(), event(46, { type: 'other' })],
-      told: ['unexplained c'],
+      reported: ['unexplained c'],
     },
   ],
   [
     'a removal after the event of its making',
     {
       items: [change({ operation: 'deleted' }), event(39, { operation: 'created', type: 'other' })],
-      told: ['unexplained c'],
+      reported: ['unexplained c'],
     },
   ],
   [
     'a removal that its trail calls an update',
     {
       items: [change({ operation: 'deleted' }), event(39)],
-      told: [],
+      reported: [],
     },
   ],
-  ['two changes, one event', { items: [change(), change({ uid: 'd' }), event(39)], told: [] }],
-  ['one change, two events', { items: [change(), event(38), event(39)], told: [] }],
-  ['late events are waited for', { items: [change()], told: [], now: { trailReadTo: 49 * s } }],
-  ['and no longer', { items: [change()], told: ['unexplained c'], now: { trailReadTo: 50 * s } }],
-  ['a trail that fails', { items: [change()], told: [], now: { trailReadTo: null } }],
+  ['two changes, one event', { items: [change(), change({ uid: 'd' }), event(39)], reported: [] }],
+  ['one change, two events', { items: [change(), event(38), event(39)], reported: [] }],
+  ['late events are waited for', { items: [change()], reported: [], now: { trailReadTo: 49 * s } }],
+  [
+    'and no longer',
+    { items: [change()], reported: ['unexplained c'], now: { trailReadTo: 50 * s } },
+  ],
+  ['a trail that fails', { items: [change()], reported: [], now: { trailReadTo: null } }],
   [
     'a configuration that fails',
     {
       items: [change(), event(20)],
-      told: [],
+      reported: [],
       now: { failing: new Set(['fw/c-1']) },
     },
   ],
   [
     'a change from before it was watched',
-    { items: [change()], told: [], before: { since: 34 * s } },
+    { items: [change()], reported: [], before: { since: 34 * s } },
   ],
-  ['a change of a time that nobody knows', { items: [change({ from: null })], told: [] }],
-  ['a change that was told', { items: [change({ state: 'done' })], told: [] }],
-  ['an event that no reading shows', { items: [event(40)], told: ['unseen e40'] }],
-  ['an event that one shows later', { items: [event(40)], told: [], ...early }],
-  ['an event of what is not known to be watched', { items: [event(40, { type: 'x' })], told: [] }],
-  ['an event that may be no change', { items: [event(40, { operation: null })], told: [] }],
-  ['an event of a company that is not read', { items: [event(40, { company: 'c-9' })], told: [] }],
+  ['a change of an unknown time', { items: [change({ from: null })], reported: [] }],
+  ['a change that was reported', { items: [change({ state: 'done' })], reported: [] }],
+  ['an event that no reading shows', { items: [event(40)], reported: ['unseen e40'] }],
+  ['an event that a later reading shows', { items: [event(40)], reported: [], ...early }],
+  [
+    'an event of an entity that is not known to be watched',
+    { items: [event(40, { type: 'x' })], reported: [] },
+  ],
+  ['an event that may not be a change', { items: [event(40, { operation: null })], reported: [] }],
+  [
+    'an event of a company that is not read',
+    { items: [event(40, { company: 'c-9' })], reported: [] },
+  ],
   [
     'an event from before the first reading',
     {
       items: [event(4)],
-      told: [],
+      reported: [],
       before: { readings: { 'fw/c-1': readings } },
     },
   ],
@@ -133,23 +142,23 @@ test.each<readonly [string, Case]>([
     'a removal waits for its settling',
     {
       items: [event(85, { operation: 'deleted' })],
-      told: [],
+      reported: [],
       now: { trailReadTo: 100 * s },
     },
   ],
-  ['where an update would be told', { items: [event(85)], told: ['unseen e85'] }],
+  ['if an update would be reported', { items: [event(85)], reported: ['unseen e85'] }],
   [
     'what is made and gone between readings',
     {
       items: [event(40, { operation: 'created' }), event(40.2, { operation: 'deleted' })],
-      told: ['unseen e40 may cancel', 'unseen e40.2 may cancel'],
+      reported: ['unseen e40 may cancel', 'unseen e40.2 may cancel'],
     },
   ],
   [
-    'a removal that no source tells',
+    'a removal that no source reports',
     {
       items: [event(40, { operation: 'deleted' })],
-      told: [],
+      reported: [],
       now: { watched: [{ ...stream, reading: { ...stream.reading, removals: false } }] },
     },
   ],
@@ -157,18 +166,18 @@ test.each<readonly [string, Case]>([
     'a policy that differs with its rule',
     {
       items: [change(), change({ uid: 'p', keys: ['p1'], kind: 'policy', to: 41 * s })],
-      told: ['unexplained c'],
+      reported: ['unexplained c'],
     },
   ],
   [
     'a policy that differs by itself',
-    { items: [change({ uid: 'p', keys: ['p1'], kind: 'policy' })], told: ['unexplained p'] },
+    { items: [change({ uid: 'p', keys: ['p1'], kind: 'policy' })], reported: ['unexplained p'] },
   ],
   [
     'two far from each other',
-    { items: [event(20), event(60)], told: ['unseen e20', 'unseen e60'] },
+    { items: [event(20), event(60)], reported: ['unseen e20', 'unseen e60'] },
   ],
-])('%s', (_, { items, told: reported, before, now }) => {
+])('%s', (_, { items, reported, before, now }) => {
   const verdicts = judgeOpen(items, checkpoint(before), extent(now));
   const texts = verdicts.findings.map((one) =>
     one.is === 'unseen'

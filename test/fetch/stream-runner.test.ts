@@ -14,7 +14,7 @@ import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
 
-const cause = new ExportError('upstream_unreachable', 'testing: told to', { next: 'nothing' });
+const cause = new ExportError('upstream_unreachable', 'testing: scripted', { next: 'nothing' });
 const done: PollResult = { outcome: 'done', fresh: 1, more: false };
 const haltedFor = (ms: number): Failure => ({
   ...{ outcome: 'refused', isDefinite: true, cause },
@@ -469,12 +469,12 @@ test('StreamRunner logs how long it waits after a failure, whatever the origin o
 });
 
 test.for([
-  { second: 'whole', waits: [30_000, 1_800_000], told: ['updated'] },
-  { second: 500, waits: [30_000, 2_000], told: [] },
-  { second: 403, waits: [30_000, 2_000], told: [] },
+  { second: 'whole', waits: [30_000, 1_800_000], reported: ['updated'] },
+  { second: 500, waits: [30_000, 2_000], reported: [] },
+  { second: 403, waits: [30_000, 2_000], reported: [] },
 ] as const)(
   'StreamRunner frees its turn while a change of a collection waits to be confirmed, and the second look may end anyhow: $second',
-  async ({ second, waits, told: reported }) => {
+  async ({ second, waits, reported }) => {
     const { sandbox, clock } = await standingSandbox();
     const reading = { ...quickly, confirmAfterMs: 30_000 };
     const collection = await aCollection(clock, firewallStream(sandbox, 'objects'), { reading });

@@ -69,11 +69,11 @@ async function helpOf(words: readonly string[]): Promise<string> {
 
 /** A config with streams that are read, one that upstream does not know, and a sink without a receiver. */
 async function aJourney() {
-  const [port, nobody] = [await freePort(), await freePort()];
+  const [port, unused] = [await freePort(), await freePort()];
   const setup = await aSetup({
     sandbox: { events: 20 },
     more: [
-      `  gone: { type: http, url: "http://127.0.0.1:${nobody}", format: json }`,
+      `  gone: { type: http, url: "http://127.0.0.1:${unused}", format: json }`,
       'routes:',
       "  - { from: [audit], to: [disk, gone], where: 'event.unmapped.nothing > 3' }",
       '  - { from: [firewall, web_logs, lost], to: [disk, gone] }',

@@ -57,7 +57,7 @@ const sink = defineSink({
   open: async () => ({
     send: async ({ events }) => {
       if (!open) {
-        const cause = new ExportError('sink_unreachable', 'testing: told to', { next: 'nothing' });
+        const cause = new ExportError('sink_unreachable', 'testing: scripted', { next: 'nothing' });
         return { outcome: 'retry', cause };
       }
       taken.push(...events.map((event) => JSON.parse(Buffer.from(event.raw).toString()).id));

@@ -134,7 +134,7 @@ test('a finding is reported once it is stored, and not if that fails', async () 
   expect(polled).toEqual({ outcome: 'retry', cause: full });
   expect(whileFull).toEqual([]);
   expect(list.found).toMatchObject([{ condition: 'source.checkpoint_reset' }]);
-  expect(list.found).toEqual(await list.told());
+  expect(list.found).toEqual(await list.reported());
 });
 
 describe('a page that is requested ahead', () => {
@@ -663,7 +663,7 @@ describe('records', () => {
     expect(versions.map(({ text }) => text.includes('forged'))).toEqual([false, true]);
     expect(new Set(versions.map(({ uid }) => uid)).size).toBe(2);
     expect(await list.conditions()).toEqual(['integrity_violation']);
-    expect(list.found).toEqual(await list.told());
+    expect(list.found).toEqual(await list.reported());
   });
 
   test.for(['oldest_first', 'newest_first'] as const)(

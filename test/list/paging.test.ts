@@ -50,12 +50,12 @@ describe('a doubt', () => {
     expect(first).toMatchObject([doubtful, doubtful, doubtful]);
     expect(second).toMatchObject([doubtful, doubtful]);
     expect(last).toEqual(well);
-    expect((await list.told()).map(({ condition, details }) => [condition, details?.sign])).toEqual(
-      [
-        ['source.paging_suspected', 'has_more'],
-        ['source.paging_suspected', 'total'],
-      ],
-    );
+    expect(
+      (await list.reported()).map(({ condition, details }) => [condition, details?.sign]),
+    ).toEqual([
+      ['source.paging_suspected', 'has_more'],
+      ['source.paging_suspected', 'total'],
+    ]);
   });
 
   test('A10 A30: is no length of a list that was begun in the middle', async () => {
@@ -138,7 +138,7 @@ describe('a doubt', () => {
     const list = await aList(world, readingOf(answer));
 
     expect(await list.poll()).toMatchObject({ ...doubtful, fresh: 10 });
-    expect((await list.told())[0]?.details).toMatchObject({ sign: 'cursor not heeded' });
+    expect((await list.reported())[0]?.details).toMatchObject({ sign: 'cursor not heeded' });
   });
 });
 

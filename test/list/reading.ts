@@ -123,7 +123,7 @@ export interface ListUnderTest {
   records(): Promise<readonly HeldRecord[]>;
   conditions(): Promise<readonly string[]>;
   /** The conditions in full. */
-  told(): Promise<readonly ConditionRecord[]>;
+  reported(): Promise<readonly ConditionRecord[]>;
   /** What the poller said it found. */
   readonly found: readonly FindingRecord[];
 }
@@ -201,7 +201,7 @@ export async function aList(
     },
     records,
     conditions: async () => conditionsOf(await heldIn(spool)),
-    told: async () => conditionsIn(await heldIn(spool)),
+    reported: async () => conditionsIn(await heldIn(spool)),
   };
 }
 

@@ -73,7 +73,7 @@ describe('A32: a sorting that is refused', () => {
     await list.readToTail();
 
     expect(differences(await idsOf(list), ledgerIds(sandbox, WEB))).toEqual(none);
-    expect(await list.told()).toMatchObject([
+    expect(await list.reported()).toMatchObject([
       {
         condition: 'source.checkpoint_reset',
         message: expect.stringContaining('no longer accepts the sorting'),
@@ -148,7 +148,7 @@ describe('2.8: a company that is denied or gone', () => {
       const first = await lose();
       list.restart();
       await lose();
-      const toldOnce = await list.told();
+      const reportedOnce = await list.reported();
       const read = await other.poll();
       await comeBack();
       await lose();
@@ -156,7 +156,7 @@ describe('2.8: a company that is denied or gone', () => {
 
       expect(first).toMatchObject({ outcome: 'denied' });
       expect(read).toMatchObject({ outcome: 'done' });
-      expect(toldOnce).toMatchObject([
+      expect(reportedOnce).toMatchObject([
         {
           condition: 'source.scope_lost',
           details: { reason: expect.stringContaining(`${status}`) },

@@ -131,7 +131,7 @@ describe('on_cursor_invalid: from_now', () => {
     const lateOnes = (await idsOf(list)).filter((id) => !before.includes(id));
     expect(lateOnes.length).toBeGreaterThan(2);
     expect(lateOnes.length).toBeLessThan(12);
-    const [reset, gap, ...others] = await list.told();
+    const [reset, gap, ...others] = await list.reported();
     expect(others).toEqual([]);
     expect(reset).toMatchObject({
       condition: 'source.checkpoint_reset',

@@ -87,11 +87,11 @@ async function aListOf(rows: () => readonly Row[], wishes: Wishes = {}) {
       const all = await heldIn(spool);
       return all.filter(({ kind }) => kind !== 'condition');
     },
-    async told() {
+    async reported() {
       return (await heldIn(spool)).filter(({ kind }) => kind === 'condition');
     },
     async conditions() {
-      return (await this.told()).map(({ text }) => JSON.parse(text).condition);
+      return (await this.reported()).map(({ text }) => JSON.parse(text).condition);
     },
   };
 }
@@ -140,11 +140,11 @@ test('an immutable record that shares an id is a violation once, and neither ver
 test('each record that violates is reported by its uid, as the same event also after state was lost and in a backfill', async () => {
   const rows = numbered(30, (n) => ({ id: `r${n % 25}`, n }));
   const list = await aListOf(() => rows, { immutable: true });
-  const anew = await aListOf(() => rows, { immutable: true });
+  const again = await aListOf(() => rows, { immutable: true });
 
   await list.read(3);
-  await anew.read(3);
-  const reported = await list.told();
+  await again.read(3);
+  const reported = await list.reported();
   const uids = await uidByText(list);
   const changed = texts(rows.slice(25)).map((text) => uids.get(text));
 
@@ -153,9 +153,9 @@ test('each record that violates is reported by its uid, as the same event also a
   );
   const own = reported.map(({ uid }) => uid);
   expect(new Set(own).size).toBe(5);
-  expect((await anew.told()).map(({ uid }) => uid)).toEqual(own);
+  expect((await again.reported()).map(({ uid }) => uid)).toEqual(own);
   await list.backfill();
-  expect((await list.told()).map(({ uid }) => uid)).toEqual([...own, ...own]);
+  expect((await list.reported()).map(({ uid }) => uid)).toEqual([...own, ...own]);
 });
 
 test('the same content has the same uid in another order of reading, after state was lost, and in a backfill', async () => {

@@ -197,7 +197,7 @@ describe('audit records', () => {
     expect(event.unmapped).toEqual({ actor: { type: 'agent' } });
   });
 
-  it('of agents that tell their id as agent_id are no one without an id', () => {
+  it('of agents that send their id as agent_id are no one without an id', () => {
     const event = normalised({
       action: 'run.approve',
       actor: { type: 'agent', agent_id: 'ag-1', name: 'Warden' },
@@ -313,7 +313,7 @@ describe('audit records', () => {
     }
   });
 
-  it('do not take a number for an id whose digits parsing has lost', () => {
+  it('do not use a number whose digits parsing has lost as an id', () => {
     const event = normalised(
       JSON.parse('{"id":9007199254740993,"action":"x","user":"ada"}') as Json,
     );

@@ -94,7 +94,7 @@ describe('changes of a resource', () => {
     expect(event.message).toBe(`ticket "${name ?? 't-1'}" updated: status`);
   });
 
-  it('call what is gone as it was called', () => {
+  it('call a deleted object by its last name', () => {
     const { after: _, ...rest } = aChange({ change: 'deleted', before: { label: 'old' } });
 
     expect(reported(rest)).toMatchObject({
@@ -129,7 +129,7 @@ describe('changes of a resource', () => {
     );
   });
 
-  it('of no company are told without one', () => {
+  it('of no company are reported without one', () => {
     const { company_id: _, ...rest } = aChange();
     const normalise = compileNormaliser('drift', readingOf('sites'));
 
@@ -146,7 +146,7 @@ describe('changes that are mapped to another class', () => {
     fields: { 'user.name': 'owner.login', 'user.uid': 'entity_id', severity: 'priority' },
   };
 
-  it('have what the mapping says of the entity as it is, else as it was, and of the change', () => {
+  it('have the mapping’s values of the entity as it is, else as it was, and of the change', () => {
     const before = { owner: { login: 'ann' }, note: 'x' };
     const after = { owner: { login: 'bo' }, note: 'y' };
 
@@ -191,7 +191,7 @@ describe('changes that are mapped to another class', () => {
     expect(event).toMatchObject({ severity_id: 4, severity: 'High' });
   });
 
-  it('stay Entity Management where the class needs what is not there, and a count always', () => {
+  it('stay Entity Management if the class needs a missing value, and a count always', () => {
     const sized = { ...mapping, fields: { 'user.name': 'owner.login' } };
 
     expect(reported(aChange(), 'tickets', { mapping: sized }).class_uid).toBe(3004);
@@ -243,7 +243,7 @@ describe('hosts', () => {
     });
   });
 
-  it('are changes of a device later, and what a mapping of the config says in both', () => {
+  it('are changes of a device later, and the values of the config’s mapping in both', () => {
     const mapping = { class: 'base_event' };
 
     expect(reported({ ...state, change: 'created' }, 'hosts').class_uid).toBe(3004);

@@ -69,7 +69,7 @@ describe('mapped logs', () => {
     expect(event.unmapped).toEqual({ client: { os: 'linux' }, level: 'warning', note: null });
   });
 
-  it('keep in unmapped what an attribute does not take without loss', () => {
+  it('keep values in unmapped that an attribute cannot accept without loss', () => {
     const event = normalised(
       {
         client: { ip: '10.0.0.1', port: '0443' },
@@ -96,7 +96,7 @@ describe('mapped logs', () => {
     });
   });
 
-  it('without what the class requires are Base Events with all in unmapped', () => {
+  it('without the required attributes of the class are Base Events with all in unmapped', () => {
     const record = { client: { port: 443 }, proto: 'tcp', message: 'hi' };
     const event = normalised(record, flows);
 
@@ -216,7 +216,7 @@ describe('mapped logs', () => {
     });
   });
 
-  it('may place one value twice', () => {
+  it('may map one value twice', () => {
     const mapping = {
       class: 'network_activity',
       fields: { 'src_endpoint.ip': 'host', 'src_endpoint.name': 'host' },
@@ -320,7 +320,7 @@ describe('mappingFlaws', () => {
     ]);
   });
 
-  it('tells all that is wrong with the fields at once, with the near attribute', () => {
+  it('reports all errors in the fields at once, with the near attribute', () => {
     const flaws = mappingFlaws({
       class: 'network_activity',
       fields: {
@@ -349,7 +349,7 @@ describe('mappingFlaws', () => {
     expect(flaws[4]?.message).toContain('set by sluice');
   });
 
-  it('says what the class cannot do without', () => {
+  it('names the required attributes of the class', () => {
     expect(
       mappingFlaws({ class: 'network_activity', fields: { message: 'm' } })[0]?.message,
     ).toContain('dst_endpoint, src_endpoint');

@@ -45,7 +45,7 @@ describe('operationReader', () => {
     },
   );
 
-  it('tells the kind of thing that an action is done to', () => {
+  it('returns the kind of object of an action', () => {
     expect([
       read('policy.update').object,
       read('CreateUser').object,

@@ -132,7 +132,7 @@ describe('own records that are damaged', () => {
     },
   );
 
-  it('keep a field whose type is not what it should be', () => {
+  it('keep a field of an unexpected type', () => {
     const change = normalised('drift', {
       ...aChange(),
       entity_name: 5,

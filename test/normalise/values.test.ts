@@ -49,7 +49,7 @@ describe.skipIf(!hasShared)(`typed texts against the schema's patterns${sharedNo
   const types = hasShared ? loadSchema().types : {};
   const pattern = (name: string): RegExp => new RegExp(types[name]?.regex ?? '$^');
 
-  it('isIp, isEmail and isMac never take what the schema refuses', () => {
+  it('isIp, isEmail and isMac never accept values that the schema refuses', () => {
     const texts = fc.oneof(
       addresses,
       fc.emailAddress(),
@@ -66,7 +66,7 @@ describe.skipIf(!hasShared)(`typed texts against the schema's patterns${sharedNo
     );
   });
 
-  it('isEmail takes what the schema takes, up to 320 characters', () => {
+  it('isEmail accepts the schema’s values, up to 320 characters', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.emailAddress(), fc.stringMatching(/^\S{1,9}@\S{1,9}\.\S{1,9}$/)),
@@ -113,7 +113,7 @@ describe('integerOf', () => {
 });
 
 describe('sameWord', () => {
-  it('ignores the case of ASCII letters and nothing else', () => {
+  it('ignores the case of ASCII characters and nothing else', () => {
     expect([sameWord('HIGH', 'High'), sameWord('', ''), sameWord('a1', 'A1')]).toEqual([
       true,
       true,

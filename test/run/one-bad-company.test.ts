@@ -44,7 +44,7 @@ async function aRun(trouble: Trouble) {
   return { upstream, sluice, everyList, ready, attention };
 }
 
-/** What `status` shows of it: one line, or none for a company that is read. */
+/** The lines of `status` for a company: one, or none if the company is read. */
 const shown: Readonly<Partial<Record<Trouble, 1>>> = { denied: 1, gone: 1, nonsense: 1 };
 
 describe('one company', () => {

@@ -79,13 +79,13 @@ describe('retry', () => {
     await runOnceHere(setup.config);
 
     const later = await runHere(['retry', '-c', setup.config, 'disk']);
-    const nobody = await runHere(['retry', '-c', setup.config, 'audti']);
+    const unknown = await runHere(['retry', '-c', setup.config, 'audti']);
     const sluice = startSluice(['run', '-c', setup.config]);
     await sluice.waitForLine((line) => line.includes('retry_requested') && line.includes('disk'));
 
-    expect([later.exitCode, nobody.exitCode]).toEqual([0, 1]);
+    expect([later.exitCode, unknown.exitCode]).toEqual([0, 1]);
     expect(later.stdout).toContain('the next start');
-    expect(nobody.stderr).toContain('did you mean audit?');
+    expect(unknown.stderr).toContain('did you mean audit?');
     await sluice.kill();
   });
 });

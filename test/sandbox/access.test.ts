@@ -25,7 +25,7 @@ const basic = (user: string, password: string) => ({
 });
 
 describe('tokens', () => {
-  it('unified: form parameters give a bearer with the scopes asked for', async () => {
+  it('unified: form parameters give a bearer with the requested scopes', async () => {
     await using sandbox = await stillSandbox();
     const client = { client_id: 'sandbox-client', client_secret: 'sandbox-secret' };
     const grant = { grant_type: 'client_credentials', scope: 'events:read' };
@@ -267,7 +267,7 @@ describe('startSandbox', () => {
 });
 
 describe('control endpoints', () => {
-  it('do over HTTP what the methods do', async () => {
+  it('have the same effect over HTTP as the methods', async () => {
     await using sandbox = await stillSandbox();
     const control = async (method: string, call: string, body?: string) => {
       const response = await fetch(`${sandbox.url}/_sandbox/${call}`, {

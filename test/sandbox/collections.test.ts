@@ -134,7 +134,7 @@ describe('collections', () => {
     expect(entitiesOf(sandbox)).toEqual(before);
   });
 
-  it('serve what the ledger says, each entity once, in both paging styles', async () => {
+  it('serve the ledger’s entities, each once, in both paging styles', async () => {
     await using sandbox = await clocked();
     sandbox.advance(1_000);
     const ids = (path: string) => [...sandbox.ledger().collection(path).entities().keys()];
@@ -219,7 +219,7 @@ describe('collections', () => {
 });
 
 describe('control calls', () => {
-  it('create, change and delete what they name, and many at once', async () => {
+  it('create, change and delete the named entities, and many at once', async () => {
     await using sandbox = await clocked();
     const { control } = sandbox;
     const blocked = sandbox.ledger().collection(BLOCKED);
@@ -243,7 +243,7 @@ describe('control calls', () => {
     expect(() => control.change('/nowhere', { op: 'created' })).toThrow('no collection /nowhere');
   });
 
-  it('what a control call deleted neither changes nor comes back', async () => {
+  it('an entity that a control call deleted neither changes nor comes back', async () => {
     await using sandbox = await clocked();
     const id = 'site_zrh01';
 
@@ -301,7 +301,7 @@ function trailOf(sandbox: Sandbox): AuditEntry[] {
 }
 
 describe('the audit trail', () => {
-  it('tells of each change once, at its time, with what differs', async () => {
+  it('reports each change once, at its time, with the differences', async () => {
     await using sandbox = await clocked();
     sandbox.advance(1_200);
 
@@ -323,7 +323,7 @@ describe('the audit trail', () => {
     expect(updates.some((event) => event.changes.length > 0)).toBe(true);
   });
 
-  it('leaves out, or invents, what the script says, and the ledger knows', async () => {
+  it('leaves out, or invents, entries as scripted, and the ledger knows', async () => {
     const lists = [
       { path: SITES, unexplained_every: 3 },
       { path: BLOCKED, unseen_every: 2 },
@@ -361,7 +361,7 @@ describe('the audit trail', () => {
     }
   });
 
-  it('tells of control calls with the next event, unless told not to', async () => {
+  it('reports control calls with the next event, unless set not to', async () => {
     await using sandbox = await clocked({ rate: 0 });
     const { control } = sandbox;
 
@@ -378,7 +378,7 @@ describe('the audit trail', () => {
     expect(site).toMatchObject({ name: 'Warszawa', bandwidth_mbps: 1_000 });
   });
 
-  it('tells of many control calls one by one, and of what steps do between them', async () => {
+  it('reports many control calls one by one, and steps between them', async () => {
     await using sandbox = await clocked();
     for (let n = 0; n < 20; n += 1) {
       sandbox.control.change(SITES, { op: 'created', id: `site_new_${n}` });
@@ -392,7 +392,7 @@ describe('the audit trail', () => {
     for (const id of changes) expect(reported).toContain(id);
   });
 
-  it('tells of the firewall’s changes as well', async () => {
+  it('reports the firewall’s changes as well', async () => {
     await using sandbox = await clocked({ firewallEveryS: 60 });
     sandbox.advance(3_600);
     sandbox.control.changeFirewall('c-2', { kind: 'object', op: 'remove', id: 'obj-1001' });

@@ -29,7 +29,7 @@ describe('parseFaultScript', () => {
     expect(sandbox.control.faultCounts()).toHaveLength(script.rules?.length ?? 0);
   });
 
-  it('knows what docs/sandbox.md writes, which names every fault there is', () => {
+  it('knows the script in docs/sandbox.md, which names every fault', () => {
     const text = readFileSync(PAGE, 'utf8');
     const [, script = ''] = /```yaml faults\n([\s\S]*?)```/.exec(text) ?? [];
     const [reported = ''] = mistakes('rules: [{ path: /a, fault: explode }]');
@@ -61,7 +61,7 @@ describe('parseFaultScript', () => {
     expect(parseFaultScript('')).toEqual({});
   });
 
-  it('tells all mistakes at once, each with line and column', () => {
+  it('reports all mistakes at once, each with line and column', () => {
     const text = [
       'rules:',
       '  - path: /v1/audit/events',
@@ -95,7 +95,7 @@ describe('parseFaultScript', () => {
     ]);
   });
 
-  it('tells where YAML itself is broken', () => {
+  it('reports the location of a YAML syntax error', () => {
     expect(mistakes('rules: [{ path: /a,\n')[0]).toMatch(/^f\.yaml:\d+:\d+: /);
     expect(mistakes('rules: *nowhere')[0]).toContain('Unresolved alias');
   });

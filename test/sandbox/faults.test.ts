@@ -226,7 +226,7 @@ describe('list faults', () => {
     expect(firsts.map((id) => Number(String(id).slice(4)))).toEqual([0, 5, 10, 0, 0]);
   });
 
-  it('short ends a list early, total still told', async () => {
+  it('short ends a list early, total still reported', async () => {
     await using sandbox = await under('**', { kind: 'short', keep: 2 });
 
     const cursor = await page(sandbox, `${AUDIT}?limit=5`);
@@ -293,7 +293,7 @@ describe('list faults', () => {
     expect(last).toEqual(whole);
   });
 
-  it('an object flaps where every other reading of it is altered', async () => {
+  it('an object flaps if every other reading is altered', async () => {
     const host = '/api/fleet/v1/hosts/host-zrh01';
     const fault: SandboxFault = { kind: 'altered', field: 'status', value: 'unreachable' };
     await using sandbox = await stillSandbox({

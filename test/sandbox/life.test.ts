@@ -52,7 +52,7 @@ function lived(life: Life, done: number): ReadonlyMap<number, Entity> {
   return all;
 }
 
-it('what stands, and how each entity lived, is what the steps did one by one', () => {
+it('the current entities and their history are the sum of single steps', () => {
   fc.assert(
     fc.property(lives, fc.nat({ max: 200 }), (life, done) => {
       const all = lived(lifeOf(life), done);
@@ -72,7 +72,7 @@ it('what stands, and how each entity lived, is what the steps did one by one', (
   );
 });
 
-it('those of the start have lived before: an old one has all its changes behind it', () => {
+it('those of the start have a history: an old one has had all its changes', () => {
   const life = lifeOf({ core: 0, start: 20, ages: [0, 1, 3] });
 
   const changes = [0, 18, 19].map((index) => [...touchesOf(life, index, 0)].length);

@@ -37,7 +37,7 @@ describe('cursor lists', () => {
     expect(text).toBe(`{"data":[${records.join(',')}],"next_cursor":null}`);
   });
 
-  it('oldest_first: what arrives during a walk comes at its end, through a kept cursor too', async () => {
+  it('oldest_first: a record that arrives during a walk comes at its end, through a kept cursor too', async () => {
     await using sandbox = await stillSandbox();
 
     const first = await walk(sandbox, AUDIT, 10, (n) => {
@@ -52,7 +52,7 @@ describe('cursor lists', () => {
     );
   });
 
-  it('newest_first: what arrives during a walk is on the first page only', async () => {
+  it('newest_first: a record that arrives during a walk is on the first page only', async () => {
     await using sandbox = await stillSandbox();
     sandbox.control.setFaults({ lists: [{ path: AUDIT, order: 'newest_first' }] });
 
@@ -77,7 +77,7 @@ describe('cursor lists', () => {
     expect(ids.at(-1)).toBe('evt_000000040');
   });
 
-  it('tail same: the last cursor repeats itself and later shows what is new', async () => {
+  it('tail same: the last cursor repeats itself and later shows new records', async () => {
     await using sandbox = await stillSandbox();
     sandbox.control.setFaults({ lists: [{ path: AUDIT, tail: 'same' }] });
     const { lastCursor } = await walk(sandbox, AUDIT, 40);
@@ -99,18 +99,18 @@ describe('cursor lists', () => {
     expect(Object.keys(only)).toEqual(['data']);
   });
 
-  it('frozen_tail: a kept cursor never shows what came after its walk began', async () => {
+  it('frozen_tail: a kept cursor never shows records from after its walk began', async () => {
     await using sandbox = await stillSandbox();
     sandbox.control.setFaults({ lists: [{ path: AUDIT, frozen_tail: true }] });
     const { lastCursor } = await walk(sandbox, AUDIT, 10);
     sandbox.control.grow(AUDIT, 5);
 
     const kept = await page(sandbox, `${AUDIT}?limit=10&cursor=${lastCursor}`);
-    const anew = await walk(sandbox, AUDIT, 10);
+    const again = await walk(sandbox, AUDIT, 10);
 
     expect(kept.data).toHaveLength(10);
     expect(kept.next_cursor).toBeNull();
-    expect(anew.ids).toHaveLength(45);
+    expect(again.ids).toHaveLength(45);
   });
 
   it('late: an event turns up behind the tail once newer ones exist', async () => {
@@ -154,7 +154,7 @@ describe('cursor lists', () => {
     expect(new Set(ids)).toHaveProperty('size', 40);
   });
 
-  it('twins_every: two records are alike to the letter and have no id', async () => {
+  it('twins_every: two records are equal to the byte and have no id', async () => {
     await using sandbox = await stillSandbox();
     sandbox.control.setFaults({ lists: [{ path: AUDIT, twins_every: 10 }] });
 
@@ -166,7 +166,7 @@ describe('cursor lists', () => {
     expect(data[11]).toHaveProperty('id');
   });
 
-  it('ids integer: ids are beyond what a JavaScript number holds', async () => {
+  it('ids integer: ids are beyond the range of a JavaScript number', async () => {
     await using sandbox = await stillSandbox();
     sandbox.control.setFaults({ lists: [{ path: AUDIT, ids: 'integer' }] });
 
@@ -293,7 +293,7 @@ describe('offset lists', () => {
     expect(reply.data).toHaveLength(4);
   });
 
-  it('trim and retain: what is left moves to lower offsets', async () => {
+  it('trim and retain: the remaining records move to lower offsets', async () => {
     await using sandbox = await stillSandbox();
 
     sandbox.control.trim(WEB, 30);
@@ -305,7 +305,7 @@ describe('offset lists', () => {
     expect([retained.data[0]?.id, retained.total]).toEqual(['web_000000021', 20]);
   });
 
-  it('DESC: what arrives shifts all offsets', async () => {
+  it('DESC: a new record shifts all offsets', async () => {
     await using sandbox = await stillSandbox();
     const token = await tokenFor(sandbox, WEB);
 

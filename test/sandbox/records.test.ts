@@ -42,7 +42,7 @@ describe('audit and log records', () => {
     );
   });
 
-  it('audit events are about 700 bytes and hold what real tenants type', async () => {
+  it('audit events are about 700 bytes and have the texts of real tenants', async () => {
     await using sandbox = await stillSandbox({ events: 2_000 });
 
     const texts = [...sandbox.ledger().list(AUDIT).records()].map((record) => record.text);

@@ -68,7 +68,7 @@ async function register(
 }
 
 /** A sandbox that delivers every event to `target`, with a fault at the first. */
-async function telling(target: Receiver, fault?: SandboxFault, options: SandboxOptions = {}) {
+async function sandboxFor(target: Receiver, fault?: SandboxFault, options: SandboxOptions = {}) {
   const rules = fault === undefined ? [] : [{ path: '/webhooks/**', times: 1, fault }];
   const sandbox = await stillSandbox({ faults: { rules }, webhooks: { retryMs: 20 }, ...options });
   expect((await register(sandbox, { url: target.url, events: ['*'] })).status).toBe(201);
@@ -137,7 +137,7 @@ describe('registration', () => {
 });
 
 describe('deliveries', () => {
-  it('tell of each audit event that is wanted, signed over the body', async () => {
+  it('report each requested audit event, signed over the body', async () => {
     await using target = await receiver();
     await using sandbox = await stillSandbox();
     await register(sandbox, { url: target.url, events: ['session.login', 'agent.*'] });
@@ -173,7 +173,7 @@ describe('deliveries', () => {
 
   it('come again after growing waits, the same to the byte, until they are accepted', async () => {
     await using target = await receiver((at) => (at < 3 ? 500 : 200));
-    await using sandbox = await telling(target);
+    await using sandbox = await sandboxFor(target);
 
     sandbox.control.grow(AUDIT, 1);
     await expect.poll(() => sandbox.ledger().deliveries()[0]?.state).toBe('accepted');
@@ -193,7 +193,7 @@ describe('deliveries', () => {
     await using target = await receiver((at) =>
       at === 0 ? { status: 503, retryAfter: '1' } : 200,
     );
-    await using sandbox = await telling(target);
+    await using sandbox = await sandboxFor(target);
 
     sandbox.control.grow(AUDIT, 1);
     await expect.poll(() => target.received.length).toBe(2);
@@ -205,7 +205,7 @@ describe('deliveries', () => {
   it('are signed with the secret of the moment, and over the time where one is sent', async () => {
     await using target = await receiver();
     const webhooks = { secret: 'first', timestampHeader: 'SVC-Timestamp' };
-    await using sandbox = await telling(target, undefined, { webhooks });
+    await using sandbox = await sandboxFor(target, undefined, { webhooks });
 
     sandbox.control.grow(AUDIT, 1);
     await expect.poll(() => target.received.length).toBe(1);
@@ -224,8 +224,8 @@ describe('deliveries', () => {
 it('an https target is reached where its authority is trusted, and only there', async () => {
   const { ca, server } = await makeCa();
   await using target = await receiver(undefined, server);
-  await using trusting = await telling(target, undefined, { webhooks: { ca } });
-  await using doubting = await telling(target, undefined, { webhooks: { retryMs: 20 } });
+  await using trusting = await sandboxFor(target, undefined, { webhooks: { ca } });
+  await using doubting = await sandboxFor(target, undefined, { webhooks: { retryMs: 20 } });
 
   trusting.control.grow(AUDIT, 1);
   doubting.control.grow(AUDIT, 1);
@@ -252,7 +252,7 @@ describe('delivery faults', () => {
     ],
   ])('%j', async (fault, { bodies, ids, deliveries }) => {
     await using target = await receiver();
-    await using sandbox = await telling(target, fault);
+    await using sandbox = await sandboxFor(target, fault);
 
     sandbox.control.grow(AUDIT, 1);
     await expect.poll(() => target.received.length).toBe(deliveries);
@@ -278,7 +278,7 @@ describe('delivery faults', () => {
         const delivery = target.received[at];
         return delivery !== undefined && genuine(delivery) ? 204 : 401;
       });
-      await using sandbox = await telling(target, fault);
+      await using sandbox = await sandboxFor(target, fault);
 
       sandbox.control.grow(AUDIT, 1);
       await expect
@@ -302,7 +302,7 @@ describe('delivery faults', () => {
 
   it('lost: never sent; late: sent after the time it says', async () => {
     await using target = await receiver();
-    await using sandbox = await telling(target, { kind: 'lost' });
+    await using sandbox = await sandboxFor(target, { kind: 'lost' });
 
     sandbox.control.grow(AUDIT, 1);
     await expect.poll(() => sandbox.ledger().deliveries()[0]?.state).toBe('lost');
@@ -317,9 +317,9 @@ describe('delivery faults', () => {
     expect(sandbox.control.faultCounts()).toMatchObject([{ fault: 'late', seen: 1, happened: 1 }]);
   });
 
-  it('rules for requests leave deliveries alone, and the other way round', async () => {
+  it('rules for requests leave deliveries alone, and the other way around', async () => {
     await using target = await receiver();
-    await using sandbox = await telling(target);
+    await using sandbox = await sandboxFor(target);
     sandbox.control.setFaults({
       rules: [
         { path: '**', fault: 503 },
@@ -338,7 +338,7 @@ describe('delivery faults', () => {
 
   it('close ends waits and connections at once', async () => {
     await using target = await receiver(() => 500);
-    const sandbox = await telling(target, undefined, { webhooks: { retryMs: 3_600_000 } });
+    const sandbox = await sandboxFor(target, undefined, { webhooks: { retryMs: 3_600_000 } });
     sandbox.control.grow(AUDIT, 3);
     await expect.poll(() => target.received.length).toBe(3);
 

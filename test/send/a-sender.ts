@@ -16,7 +16,7 @@ import { silent } from '../support/silent-log.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 /** The cause of each refusal in these tests. */
-export const cause = new ExportError('sink_unreachable', 'testing: told to', { next: 'nothing' });
+export const cause = new ExportError('sink_unreachable', 'testing: scripted', { next: 'nothing' });
 /** Everything was accepted. */
 export const delivered: Delivery = { outcome: 'delivered' };
 

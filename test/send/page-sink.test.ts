@@ -16,7 +16,7 @@ import { anAppend, aPage } from '../support/a-page.ts';
 import { testTools } from '../support/sink-opening.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
-const cause = new ExportError('sink_unreachable', 'testing: told to', { next: 'nothing' });
+const cause = new ExportError('sink_unreachable', 'testing: scripted', { next: 'nothing' });
 const json = { name: 'json', contentType: 'x', encode: () => 'line' };
 
 /** A sink of the config with a scripted opening. */

@@ -226,7 +226,7 @@ test('sender settles every event exactly as the answers say, whatever they are',
           const [first, ...rest] = events.map(({ uid }) => uid);
           return {
             outcome: 'partly',
-            refused: [{ uid: first ?? '', reason: 'told to' }],
+            refused: [{ uid: first ?? '', reason: 'scripted' }],
             again: rest.slice(0, 2),
           };
         });

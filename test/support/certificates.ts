@@ -56,7 +56,7 @@ export function makeCertificates(): Promise<Certificates> {
 
 /** Makes the untrusted certificates; for `global-setup.ts`, everyone else calls `makeUntrustedCa`. */
 export function makeUntrustedCertificates(): Promise<Certificates> {
-  return makeAuthority('untrusted-ca', 'an authority nobody trusts');
+  return makeAuthority('untrusted-ca', 'an untrusted authority');
 }
 
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];

@@ -181,11 +181,13 @@ export class SplunkIndexer {
     if (!Array.isArray(ids) || !ids.every((id) => Number.isSafeInteger(id))) throw new Refused(6);
     const channel = this.#channels.get(name);
     if (channel === undefined && this.#options.unknownChannel === 'refused') throw new Refused(11);
-    const acks = Object.fromEntries(ids.map((id) => [String(id), this.#told(channel, Number(id))]));
+    const acks = Object.fromEntries(
+      ids.map((id) => [String(id), this.#acknowledged(channel, Number(id))]),
+    );
     return { answer: 'reply', status: 200, headers: json, body: JSON.stringify({ acks }) };
   }
 
-  #told(channel: Channel | undefined, id: number): boolean {
+  #acknowledged(channel: Channel | undefined, id: number): boolean {
     const waiting = channel?.waiting.get(id);
     if (waiting !== undefined && !this.#isHeld && waiting.polls++ >= this.#options.pollsInVain) {
       this.#write(waiting.events);

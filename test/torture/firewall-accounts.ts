@@ -36,12 +36,12 @@ export function firewallFindings(
   const real = entitiesOf(stage);
   const findings = [...real].flatMap(([key, entity]) => {
     const change = drawn.get(key);
-    if (change === undefined) return [`firewall: ${key} exists and was not told`];
+    if (change === undefined) return [`firewall: ${key} exists and was not reported`];
     if (entity === null || isDeepStrictEqual(timeless(change.after), timeless(entity))) return [];
-    return [`firewall: ${key} is another than was told last`];
+    return [`firewall: ${key} differs from the last report`];
   });
   const gone = [...drawn.keys()].filter((key) => !real.has(key));
-  return [...findings, ...gone.map((key) => `firewall: ${key} is gone, which was not told`)];
+  return [...findings, ...gone.map((key) => `firewall: ${key} is gone, which was not reported`)];
 }
 
 /** Every entity of the ledger; null where only its existence is compared. */

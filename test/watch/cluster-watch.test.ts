@@ -62,7 +62,7 @@ test('Kafka is queried during requests, every few seconds, and the result is rel
       await pass(20_000);
       return counts.looks === before;
     },
-    { what: 'nobody to look' },
+    { what: 'no reader left' },
   );
   await pass(60_500);
   expect(counts.closed).toBe(1);

@@ -27,16 +27,16 @@ const mute = () => listen(createServer((socket) => void socket.on('error', () =>
 const rude = () => listen(createServer((socket) => socket.on('error', () => {}).destroy()));
 
 test.each([
-  ['RELP: nobody listens', async () => relp(await freePort())],
+  ['RELP: no listener', async () => relp(await freePort())],
   ['RELP: each connection ends at once', async () => relp(await rude())],
-  ['RELP: nobody answers', async () => relp(await mute())],
+  ['RELP: no response', async () => relp(await mute())],
   [
     'RELP: a session opens, and no message is answered',
     async () => relp((await startRelpReceiver({ answer: () => 'nothing' })).port, '60s'),
   ],
-  ['gRPC: nobody listens', async () => grpc(await freePort())],
+  ['gRPC: no listener', async () => grpc(await freePort())],
   ['gRPC: each connection ends at once', async () => grpc(await rude())],
-  ['gRPC: nobody answers', async () => grpc(await mute())],
+  ['gRPC: no response', async () => grpc(await mute())],
   [
     'gRPC: no call is answered',
     async () => grpc(await listen(createHttp2Server().on('stream', (call) => call.resume()))),
@@ -48,8 +48,8 @@ test.each([
   const { bytes } = encoded.lines;
   const tryOften = async (count: number) => {
     for (let i = 0; i < count; i += 1) {
-      const anew = { ...encoded, lines: { ...encoded.lines, bytes: new Uint8Array(bytes) } };
-      expect((await sink.send(anew, never)).outcome).toBe('retry');
+      const again = { ...encoded, lines: { ...encoded.lines, bytes: new Uint8Array(bytes) } };
+      expect((await sink.send(again, never)).outcome).toBe('retry');
     }
   };
   await tryOften(attempts / 4);
