@@ -5,11 +5,12 @@
 // proves, and its first line is no archive's name, so that no receipt can pass for a checkpoint.
 
 import { openNote, type Signer, signerOf, signingSettings, signNote } from '../archive/index.ts';
-import type { Config } from '../config/index.ts';
+import type { Config, WholePlan } from '../config/index.ts';
 import { errorText } from '../contracts/index.ts';
 import { storedState } from '../operator/index.ts';
 import { planToLook } from '../run/index.ts';
 import { cleanText } from '../tools/index.ts';
+import { readState } from '../watch/index.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
 import {
   type CommandDeps,
@@ -17,6 +18,13 @@ import {
   configOption,
   defineCommand,
 } from './shared/command.ts';
+import {
+  type CompanyCounts,
+  companyOption,
+  countsOf,
+  planOf,
+  refuseUnknownCompany,
+} from './shared/company.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 import { isReceipt, receiptOf, receiptText } from './shared/receipt.ts';
 import { refuseUnknown } from './shared/typed.ts';
@@ -30,11 +38,21 @@ const print = defineCommand({
     config: configOption,
     sink: { value: 'name', about: 'sink of the receipt', needed: true },
     json: { about: 'as JSON, with the signed note in it' },
+    company: companyOption,
   },
-  async run({ config: file, sink, json }, deps) {
+  async run({ config: file, sink, json, company }, deps) {
     let whole = true;
-    for (const part of partsAtWork(file, deps)) {
-      whole = (await report(part, { sink, json }, deps)) && whole;
+    const parts = await Promise.all(
+      partsAtWork(file, deps).map(async (part) => ({ part, plan: await planToLook(part.config) })),
+    );
+    refuseUnknownCompany(
+      company,
+      parts.map(({ plan }) => plan),
+    );
+    for (const { part, plan } of parts) {
+      const own = planOf(plan, company);
+      if (own.sources.length === 0 && parts.length > 1) continue;
+      whole = (await report({ part, plan: own }, { sink, json, company }, deps)) && whole;
     }
     return whole ? 0 : 1;
   },
@@ -42,18 +60,29 @@ const print = defineCommand({
 
 /** Prints the facts about a sink in one part; true: delivery is complete. */
 async function report(
-  { config, operator }: PartAtWork,
-  { sink, json }: { readonly sink: string; readonly json: boolean | undefined },
+  { part, plan }: { readonly part: PartAtWork; readonly plan: WholePlan },
+  {
+    sink,
+    json,
+    company,
+  }: {
+    readonly sink: string;
+    readonly json: boolean | undefined;
+    readonly company: string | undefined;
+  },
   { out, err }: CommandDeps,
 ): Promise<boolean> {
+  const { config, operator } = part;
   refuseUnknown('sink', sink, Object.keys(config.sinks));
-  const { state, missing } = await operator.status((stored) => ({
+  const { state, missing, counts } = await operator.status((stored) => ({
     state: storedState(stored),
     missing: stored.missing,
+    counts: company === undefined ? null : ofCompany(stored.config, sink, company),
   }));
   const reported = receiptOf(sink, {
-    ...{ config, plan: await planToLook(config), state },
+    ...{ config, plan, state },
     now: Date.now(),
+    ...(company !== undefined && counts !== null && { company: { id: company, ...counts } }),
   });
   const text = receiptText(reported);
   const note = await signed(text, config, err);
@@ -62,6 +91,12 @@ async function report(
   if (note === null) err('not signed: the config has no archive whose key signs here');
   if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
   return reported.whole;
+}
+
+function ofCompany(config: Config, sink: string, company: string): CompanyCounts {
+  const position = readState(config.state.dir).sinks.get(sink)?.position ?? 0;
+  const counts = countsOf(config, company, new Map([[sink, position]]));
+  return counts.get(sink) ?? { waiting: 0, refused: 0 };
 }
 
 const check = defineCommand({

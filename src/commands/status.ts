@@ -3,7 +3,7 @@
 // first, then tables in the same order; --json has the status (watch/status-facts.ts) for scripts, in the order of the
 // config. Only the running process knows filters that failed on events, so they are missing without status.listen.
 
-import type { Config } from '../config/index.ts';
+import type { Config, WholePlan } from '../config/index.ts';
 import { hasState } from '../hold/index.ts';
 import { planToLook } from '../run/index.ts';
 import {
@@ -30,6 +30,7 @@ import {
 import { askRunning, attentionLines, attentionOf, joinedStatus } from '../watch/running-status.ts';
 import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
+import { companyOption, countsOf, planOf, refuseUnknownCompany } from './shared/company.ts';
 import { type PartAtWork, shardsElsewhere, wholeAtWork } from './shared/parts.ts';
 import { parentsText, rotationText } from './shared/stream-facts.ts';
 
@@ -37,14 +38,22 @@ import { parentsText, rotationText } from './shared/stream-facts.ts';
 export const status = defineCommand({
   name: 'status',
   about: 'show streams, spool and sinks, also while another process runs',
-  options: { config: configOption, json: { about: 'as JSON' } },
-  async run({ config: file, json }, deps) {
+  options: { config: configOption, json: { about: 'as JSON' }, company: companyOption },
+  more: `With --company: its streams; of each sink the backlog, the dead letters and the time of that company.`,
+  async run({ config: file, json, company }, deps) {
     const work = wholeAtWork(file, deps);
     const { parts, member, whole } = work;
     const isHere = parts.find((part) => !part.isElsewhere && hasState(part.config.state.dir));
     const { config, unread } = isHere ?? (parts[0] as ConfigAtWork);
     const { out } = deps;
-    const joined = joinedStatus(await Promise.all(parts.map(statusOf)));
+    const looked = await Promise.all(
+      parts.map(async (part) => ({ part, plan: await planToLook(part.config) })),
+    );
+    refuseUnknownCompany(
+      company,
+      looked.map(({ plan }) => plan),
+    );
+    const joined = joinedStatus(looked.map((one) => statusOf(one, company)));
     const shards = member?.shards && { ...member.shards, elsewhere: shardsElsewhere(work) };
     const statusView: StoredStatus = {
       ...joined,
@@ -63,11 +72,27 @@ export const status = defineCommand({
   },
 });
 
-async function statusOf({ config, refused, isElsewhere }: PartAtWork): Promise<StoredStatus> {
+function statusOf(
+  { part, plan }: { readonly part: PartAtWork; readonly plan: WholePlan },
+  company: string | undefined,
+): StoredStatus {
+  const { config, refused, isElsewhere } = part;
   const { state } = config;
-  const configured = { plan: await planToLook(config), state, refused };
+  const configured = { plan: planOf(plan, company), state, refused };
   if (isElsewhere) return statusElsewhere(configured);
-  return streamsAndSinks(readState(state.dir), configured);
+  const status = streamsAndSinks(readState(state.dir), configured);
+  return company === undefined ? status : statusOfCompany(status, config, company);
+}
+
+function statusOfCompany(status: StoredStatus, config: Config, company: string): StoredStatus {
+  const positions = new Map(status.sinks.map(({ name, position }) => [name, position]));
+  const counts = countsOf(config, company, positions);
+  const sinks = status.sinks.map((sink) => {
+    const { waiting = 0, refused = 0 } = counts.get(sink.name) ?? {};
+    return { ...sink, backlog: waiting, dead_letters: refused };
+  });
+  // Streams of other companies are in the config too.
+  return { ...status, sinks, orphans: { ...status.orphans, streams: [] } };
 }
 
 function statusLines(statusView: StoredStatus, config: Config): readonly string[] {

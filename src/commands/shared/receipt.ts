@@ -7,11 +7,14 @@ import type { Plan } from '../../pipeline.ts';
 import { cleanText, timeText } from '../../tools/index.ts';
 import { type State, settledBefore, settledStreams, settledUpTo } from '../../watch/index.ts';
 import { promiseOf } from './assurance.ts';
+import type { CompanyCounts } from './company.ts';
 
 /** The facts, as `--json` prints them. Times are RFC 3339. */
 export interface Receipt {
   readonly sink: string;
   readonly type: string;
+  /** Absent: all companies. */
+  readonly company?: string;
   /** When it was made. */
   readonly at: string;
   /** All records that upstream showed by then are at the sink, except those that the other facts name. */
@@ -68,9 +71,11 @@ export function receiptOf(
     readonly state: State;
     /** Epoch milliseconds. */
     readonly now: number;
+    /** The company that the plan is limited to, with its counts. */
+    readonly company?: CompanyCounts & { readonly id: string };
   },
 ): Receipt {
-  const { config, plan, state, now } = known;
+  const { config, plan, state, now, company } = known;
   const { definition, settings } = config.sinks[sink] ?? {};
   const held = state.sinks.get(sink);
   const position = held?.position ?? 0;
@@ -81,11 +86,12 @@ export function receiptOf(
   const ways = config.routes.filter(({ to }) => to.includes(sink));
   const upTo = settledUpTo(state, at);
   const setAside = aside.reduce((sum, { events }) => sum + events, 0);
-  const waiting = backlog(state.spool, position) + setAside;
-  const refused = held?.deadLetters ?? 0;
+  const waiting = (company?.waiting ?? backlog(state.spool, position)) + setAside;
+  const refused = company?.refused ?? held?.deadLetters ?? 0;
   return {
     sink,
     type: settings?.type ?? '',
+    ...(company !== undefined && { company: company.id }),
     at: timeText(now),
     up_to: timeText(upTo),
     whole: upTo !== null && waiting === 0 && refused === 0,
@@ -114,11 +120,12 @@ export function receiptOf(
 
 /** The text that is signed, one fact a line. */
 export function receiptText(receipt: Receipt): string {
-  const { sink, type, at, up_to, waiting, refused, dropped, again, assurance } = receipt;
+  const { sink, type, company, at, up_to, waiting, refused, dropped, again, assurance } = receipt;
   const { begun_at, first_event, position, streams, elsewhere, filters, redacted, masked } =
     receipt;
   const facts: readonly (readonly [string, string])[] = [
     ['sink', `${sink} (${type})`],
+    ...(company === undefined ? [] : [['company', company] as const]),
     ['made at', at],
     ['everything up to', up_to ?? 'cannot be said yet'],
     ['meaning', meaning],
