@@ -118,6 +118,26 @@ describe('bodies in flight', () => {
     expect(http.inFlight.bytes).toBe(0);
   });
 
+  test('beside the first large body several small ones are read, up to half of the bound', async () => {
+    const inFlight = new BytesInFlight(3_200);
+
+    const leases = Array.from({ length: 20 }, () => {
+      let lease: ReturnType<BytesInFlight['open']> = null;
+      void inFlight.during(async () => {
+        lease = inFlight.open();
+        await new Promise(() => undefined);
+      });
+      return lease as ReturnType<BytesInFlight['open']>;
+    });
+    const [first, other, ...small] = leases;
+
+    expect([first?.add(4_000), other?.add(200)]).toEqual([true, false]);
+    expect(small.map((lease) => lease?.add(100))).toEqual([
+      ...Array<boolean>(16).fill(true),
+      ...Array<boolean>(2).fill(false),
+    ]);
+  });
+
   test('a page counts until it has landed, and the next one of its poll beside it', async () => {
     const inFlight = new BytesInFlight(100);
     const read = (bytes: number) => {
