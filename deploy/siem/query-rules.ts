@@ -178,7 +178,9 @@ async function searched(ask: Ask, { index }: Scope, body: object): Promise<Json>
   const answer = part(
     await ask('POST', `/${index}/_search?ignore_unavailable=true&allow_no_indices=true`, body),
   );
-  const { failed } = part(answer._shards);
+  const { failed, total } = part(answer._shards);
+  if (total === 0)
+    throw new Error(`no index matches ${index}: is sluice delivering to this cluster?`);
   if (answer.timed_out === true || (typeof failed === 'number' && failed > 0))
     throw new Error('the response is not complete: a part of the indices failed or was too slow');
   return answer;
@@ -191,7 +193,8 @@ function part(value: unknown): Json {
 /** Requests to a cluster at this address; `authorization`: the header, if it needs one. */
 export function clusterAt(url: string, authorization: string | undefined): Ask {
   return async (method, path, body) => {
-    const response = await fetch(url.replace(/\/+$/, '') + path, {
+    const address = url.replace(/\/+$/, '');
+    const response = await fetch(address + path, {
       method,
       headers: {
         'content-type': 'application/json',
@@ -199,6 +202,10 @@ export function clusterAt(url: string, authorization: string | undefined): Ask {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(30_000),
+    }).catch((error: unknown) => {
+      throw new Error(`no connection to ${address}: check --url and that the cluster runs`, {
+        cause: error,
+      });
     });
     const text = await response.text();
     if (!response.ok)

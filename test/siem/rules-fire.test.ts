@@ -126,6 +126,13 @@ describe('in OpenSearch', () => {
   });
 });
 
+test('a search in no index is an error, and not "no alert"', async () => {
+  const { ask } = await sharedOpenSearch();
+
+  for (const rule of rules)
+    await expect(rule.run(ask, { index: 'siem-none-*', since: null })).rejects.toThrow(/no index/);
+});
+
 test('one command leads from nothing to an alert for each attack of the audit trail', async () => {
   const { url } = await sharedOpenSearch();
   const script = fileURLToPath(new URL('../../deploy/siem/first-alert.ts', import.meta.url));
