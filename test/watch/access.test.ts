@@ -50,6 +50,18 @@ describe('roles', () => {
     }
   });
 
+  test('the table of roles is the one of docs/status-server.md', () => {
+    expect({ ...routes }).toEqual({
+      '/healthz': 'open',
+      '/readyz': 'open',
+      '/metrics': 'view',
+      '/status.json': 'view',
+      '/events': 'view',
+      '/tail': 'events',
+      '/retry': 'act',
+    });
+  });
+
   test('every path that the server serves is in the table, and no other path is served', async () => {
     const { url } = await aServer(() => aMoment(), { token: 'a-token' });
     const headers = { authorization: 'Bearer a-token' };
