@@ -9,10 +9,9 @@
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { mainModule } from './bundled.js';
+import { endEarly, ignoreUserSignals } from './signals.js';
 
-// By default Node starts a debugger on SIGUSR1, to which any process of the user could attach, and
-// ends on SIGUSR2. sluice ignores both.
-for (const name of ['SIGUSR1', 'SIGUSR2']) process.on(name, () => undefined);
+ignoreUserSignals();
 
 const nodeMajorMin = 26;
 
@@ -24,19 +23,7 @@ if (Number(process.versions.node.split('.')[0]) < nodeMajorMin) {
   process.exit(1);
 }
 
-// `run` has its own handlers once it runs (src/run/shutdown.ts). A signal before or after that ends
-// the process as without a handler, and writes a line with the reason.
-if (process.argv[2] === 'run') {
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
-    const early = () => {
-      if (process.listenerCount(signal) > 1) return;
-      process.stderr.write(`sluice ends: stopped by ${signal}; no event is lost\n`);
-      process.off(signal, early);
-      process.kill(process.pid, signal);
-    };
-    process.on(signal, early);
-  }
-}
+endEarly();
 
 // Halves start-up and saves 25 MB, because types are stripped and code is compiled once. The cache
 // is beside the code and not in the system's temporary directory, where other users could write; if

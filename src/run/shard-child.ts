@@ -3,14 +3,16 @@
 // simulated cluster (test/simulation) has machines of its own.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { isSea } from 'node:sea';
 
 /** Starts this program again, with a channel between the two (shard-messages.ts). */
 export function startChild(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): ChildProcess {
-  const script = process.argv[1] ?? '';
-  return spawn(process.execPath, [...process.execArgv, script, ...args], {
+  // The one-file release has its flags and its script inside.
+  const program = isSea() ? [] : [...process.execArgv, process.argv[1] ?? ''];
+  return spawn(process.execPath, [...program, ...args], {
     env: { ...env },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',

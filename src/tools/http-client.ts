@@ -20,6 +20,9 @@ import { environmentProxy } from './environment-proxy.ts';
 import { free, GrowingBody } from './growing-body.ts';
 import { type Phase, toHttpFailure } from './http-failure.ts';
 import { openPools, type Pools } from './http-pools.ts';
+import { version } from './version.ts';
+
+const userAgent = `sluice/${version()}`;
 
 /** Differences from the defaults; only for tests and tuning. */
 export interface HttpClientOptions {
@@ -118,7 +121,7 @@ async function exchange(
           method: request.method,
           headers: {
             'accept-encoding': acceptEncoding,
-            'user-agent': 'sluice',
+            'user-agent': userAgent,
             ...request.headers,
           },
           body: request.body ?? null,

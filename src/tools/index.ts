@@ -37,4 +37,4 @@ export {
   timeText,
   untilText,
 } from './time-text.ts';
-export { version } from './version.ts';
+export { type Build, build, buildText, version } from './version.ts';

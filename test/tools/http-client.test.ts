@@ -64,7 +64,9 @@ describe('openHttpClient: answers', () => {
     expect(answer.headers).toMatchObject({ 'x-thing': 'a, b', 'content-type': 'text/x' });
     expect(Buffer.from(answer.body).toString()).toBe('short');
     expect(asked[0]).toMatchObject({ method: 'GET', path: '/a/b?c=%2F%27d' });
-    expect(asked[0]?.headers).toMatchObject({ 'user-agent': 'sluice' });
+    expect(asked[0]?.headers).toMatchObject({
+      'user-agent': expect.stringMatching(/^sluice\/\d+\.\d+\.\d+$/),
+    });
   });
 
   test.each([

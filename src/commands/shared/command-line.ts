@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import * as commander from 'commander';
 import { UsageError } from '../../contracts/index.ts';
-import { cleanText, hint, version } from '../../tools/index.ts';
+import { buildText, cleanText, hint } from '../../tools/index.ts';
 import type { Command, CommandDeps, CommandGroup, ExitCode, Parameter } from './command.ts';
 
 interface Running {
@@ -19,7 +19,7 @@ export function commandLine(
 ): commander.Command {
   const program = new commander.Command('sluice')
     .description('Exports audit events, security logs and firewall changes, losing nothing.')
-    .version(version(), '-V, --version')
+    .version(buildText(), '-V, --version')
     .exitOverride()
     .showHelpAfterError('(see --help)')
     .helpOption('-h, --help', 'show this help')

@@ -1,0 +1,151 @@
+// The files of a release: all modules joined into `app/`, and the data files that modules load, at the paths of their
+// sources. The one file (executable.ts) holds this tree and mounts it read-only at its start.
+// Invariants: two builds of one commit give the same bytes at the same paths; a module that loads a file by its own address
+// finds it, because each module keeps the address of its source.
+
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join, relative, sep } from 'node:path';
+import { build, type Plugin } from 'rolldown';
+
+/** Root of the checkout, without a slash at its end. */
+export const root = join(import.meta.dirname, '../..');
+
+/** The entry point. Node mounts it at the root of the tree, so it is no file of `app/`. */
+export const entryFile = 'main.mjs';
+
+/** Bytes by path from the root of the tree; paths are sorted. */
+export type Tree = ReadonlyMap<string, Uint8Array>;
+
+/** The tree, and the packages in it: their directories below the root, sorted. */
+export interface ReleaseTree {
+  readonly files: Tree;
+  readonly packages: readonly string[];
+}
+
+/** Worker threads. A thread does not see the mounted tree, so each is one file, which is started from its text. */
+const threads = ['src/hold/spool-worker.ts', 'src/parquet/erase-worker.ts'];
+
+/**
+ * Not joined: kafkajs is patched in the cache of `require`, so its files stay as they are. @node-rs has native code for one
+ * platform; @platformatic/kafka uses its WebAssembly where that is missing.
+ */
+const apart = /^(kafkajs|@node-rs\/[^/]+)(\/|$)/;
+
+/** Files that modules read, as globs from the root of the checkout. */
+const dataFiles = [
+  'package.json',
+  'config/quickstart.yaml',
+  'src/normalise/ocsf-1.8.0.json',
+  'src/transcode/lines.wasm',
+  'src/watch/page/*',
+  'node_modules/kafkajs/{index.js,package.json,LICENSE}',
+  'node_modules/kafkajs/src/**/*.js',
+  'node_modules/uplot/{package.json,LICENSE}',
+  'node_modules/uplot/dist/uPlot.iife.min.js',
+  'node_modules/uplot/dist/uPlot.min.css',
+  'node_modules/@platformatic/wasm-utils/dist/native.wasm',
+];
+
+/** Joins the modules of the checkout. Throws if a module cannot be resolved. */
+export async function releaseTree(): Promise<ReleaseTree> {
+  const files = new Map<string, Uint8Array>();
+  const modules = new Set<string>();
+  for (const thread of threads) {
+    const name = basename(thread, '.ts');
+    const [file] = await joined({ [name]: thread }, modules, false);
+    if (file === undefined) throw new Error(`no output for ${thread}`);
+    files.set(`app/${name}.mjs`, Buffer.from(file.code));
+  }
+  for (const { name, code } of await joined({ release: 'src/boot/release.js' }, modules, true)) {
+    files.set(`app/${name}`, Buffer.from(code));
+  }
+  files.set(entryFile, Buffer.from("import './app/release.mjs';\n"));
+  for (const path of dataFiles.flatMap((pattern) => globSync(pattern, { cwd: root }))) {
+    files.set(path.split(sep).join('/'), readFileSync(join(root, path)));
+    modules.add(join(root, path));
+  }
+  return { files: new Map([...files].toSorted(byPath)), packages: packagesOf(modules) };
+}
+
+function byPath([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+/** One bundle; adds the files of which it consists to `modules`. */
+async function joined(
+  input: Readonly<Record<string, string>>,
+  modules: Set<string>,
+  isSplit: boolean,
+): Promise<readonly { readonly name: string; readonly code: string }[]> {
+  const { output } = await build({
+    input: Object.fromEntries(
+      Object.entries(input).map(([name, path]) => [name, join(root, path)]),
+    ),
+    cwd: root,
+    write: false,
+    platform: 'node',
+    external: (name) => apart.test(name),
+    plugins: [
+      sourceAddresses(),
+      { name: 'modules', moduleParsed: ({ id }) => void modules.add(id) },
+    ],
+    transform: {
+      define: { __filename: 'import.meta.filename', __dirname: 'import.meta.dirname' },
+    },
+    output: {
+      entryFileNames: '[name].mjs',
+      chunkFileNames: '[name]-[hash].mjs',
+      codeSplitting: isSplit,
+      keepNames: true,
+      minify: { compress: false, mangle: false, codegen: true },
+    },
+    logLevel: 'warn',
+  });
+  return output.flatMap((file) => {
+    if (file.type !== 'chunk') throw new Error(`${file.fileName} is not a module`);
+    return { name: file.fileName, code: file.code };
+  });
+}
+
+/** Gives each module the address of its source, starts threads from their text, and joins what `require` loads. */
+function sourceAddresses(): Plugin {
+  const names = threads.map((path) => basename(path, '.ts')).join('|');
+  const thread = new RegExp(`new URL\\('\\./(${names})\\.ts', import\\.meta\\.url\\)`, 'g');
+  return {
+    name: 'source-addresses',
+    transform: {
+      filter: { id: /\.[cm]?[jt]s$/, code: /import\.meta\.url|npx sluice/ },
+      handler(code, id) {
+        // The runtime of the bundler has no source.
+        if (id.startsWith('\0')) return code;
+        const source = JSON.stringify(`../${relative(root, id).split(sep).join('/')}`);
+        return (
+          code
+            // The release is started by its own name.
+            .replaceAll('npx sluice', 'sluice')
+            .replace(
+              thread,
+              (_, name) =>
+                `new URL('data:text/javascript;base64,' + process.getBuiltinModule('node:fs').readFileSync(new URL('./${name}.mjs', import.meta.url), 'base64'))`,
+            )
+            .replace(/createRequire\(import\.meta\.url\)\('([^']+)'\)/g, "require('$1')")
+            .replace(/^\s*const require = createRequire\(import\.meta\.url\);$/m, (line) =>
+              code.includes('require.resolve') ? line : '',
+            )
+            .replaceAll(/(?<!mjs', )import\.meta\.url/g, `new URL(${source}, import.meta.url).href`)
+        );
+      },
+    },
+  };
+}
+
+/** Directories of packages that hold these files, such as `node_modules/zod`. */
+function packagesOf(modules: ReadonlySet<string>): readonly string[] {
+  const found = new Set<string>();
+  for (const id of modules) {
+    const path = relative(root, id).split(sep).join('/');
+    const [packageDir] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];
+    if (packageDir !== undefined) found.add(packageDir);
+  }
+  return [...found].toSorted();
+}
