@@ -17,8 +17,12 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { constants, zstdCompressSync } from 'node:zlib';
 import { version } from '../../src/tools/index.ts';
+import { type Component, componentsOf, cycloneDx, spdx } from './bill.ts';
 import { writeExecutable } from './executable.ts';
 import { nodeOf, output, type Platform, platforms, stripped } from './machine.ts';
+import { notices } from './notices.ts';
+import { writePackages } from './packages.ts';
+import { provenance } from './provenance.ts';
 import { releaseTree, type Tree } from './tree.ts';
 
 const { values } = parseArgs({
@@ -37,47 +41,90 @@ const changes = output('git', ['status', '--porcelain', '--untracked-files=no'])
 if (changes !== '') throw new Error(`the checkout has changes; commit them first:\n${changes}`);
 const commit = output('git', ['rev-parse', 'HEAD']).trim();
 const seconds = Number(output('git', ['log', '-1', '--format=%ct']));
-const date = new Date(seconds * 1_000).toISOString().slice(0, 10);
+
+const time = new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
 
 const { files, packages } = await releaseTree();
 const tree: Tree = new Map([
   ...files,
-  ['build.json', Buffer.from(JSON.stringify({ commit, date }))] as const,
+  ['build.json', Buffer.from(JSON.stringify({ commit, date: time.slice(0, 10) }))] as const,
 ]);
+const parts = [...componentsOf(packages), nodeComponent()];
+const noticesText = notices(parts.slice(0, -1), nodeOf('x64').license);
+const bill = { version: version(), commit, time };
 const work = mkdtempSync(join(tmpdir(), 'sluice-release-'));
 try {
+  write(`sluice-${version()}.cdx.json`, cycloneDx(parts, bill));
+  write(`sluice-${version()}.spdx.json`, spdx(parts, bill));
+  write('THIRD-PARTY-NOTICES', noticesText);
+  const pack = ['pack', '--silent', '--ignore-scripts', '--pack-destination', out];
+  output('npm', pack);
+  for (const platform of chosen()) executables(platform);
   for (const platform of chosen()) {
-    const node = join(work, `node-${platform}`);
-    stripped(nodeOf(platform).binary, node);
-    const dir = join(work, platform);
-    mkdirSync(dir);
-    const file = join(work, `sluice-${platform}`);
-    writeExecutable(tree, node, file, dir);
-    const level = { params: { [constants.ZSTD_c_compressionLevel]: 19 } };
-    writeFileSync(
-      join(out, `sluice-${version()}-linux-${platform}.zst`),
-      zstdCompressSync(readFileSync(file), level),
+    writePackages(
+      {
+        ...{ platform, time, version: version(), notices: noticesText },
+        executable: join(work, `sluice-${platform}`),
+        runnable: join(work, `sluice-${process.arch}`),
+        work: join(work, `packages-${platform}`),
+      },
+      out,
     );
   }
+  write(`sluice-${version()}.intoto.json`, provenance(sums(), bill));
   writeSums();
 } finally {
   rmSync(work, { recursive: true });
 }
-process.stdout.write(`${out}: ${packages.length} packages joined\n`);
+process.stdout.write(
+  sums()
+    .map(([name, digest]) => `${digest}  ${name}\n`)
+    .join(''),
+);
+
+function write(name: string, content: string | Uint8Array): void {
+  writeFileSync(join(out, name), content);
+}
+
+/** The one file of a platform, as it is in packages, and compressed for a download. */
+function executables(platform: Platform): void {
+  const node = join(work, `node-${platform}`);
+  stripped(nodeOf(platform).binary, node);
+  const dir = join(work, platform);
+  mkdirSync(dir);
+  const file = join(work, `sluice-${platform}`);
+  writeExecutable(tree, node, file, dir);
+  const level = { params: { [constants.ZSTD_c_compressionLevel]: 9 } };
+  write(`sluice-${version()}-linux-${platform}.zst`, zstdCompressSync(readFileSync(file), level));
+}
+
+function nodeComponent(): Component {
+  const license = 'MIT';
+  return { name: 'node', version: process.version.slice(1), license, sha512: null, directory: '' };
+}
 
 function chosen(): readonly Platform[] {
   const named = values.platform ?? platforms;
   return platforms.filter((platform) => named.includes(platform));
 }
 
+/** Name and SHA-256 of each file of the release. */
+function sums(): readonly (readonly [string, string])[] {
+  return readdirSync(out)
+    .filter((name) => !name.startsWith('SHA256SUMS'))
+    .toSorted()
+    .map((name) => [name, hash('sha256', readFileSync(join(out, name)))] as const);
+}
+
 /** SHA256SUMS of all files, and its signature by an OpenSSH key (`ssh-keygen -Y verify`, namespace sluice-release). */
 function writeSums(): void {
-  const sums = readdirSync(out)
-    .toSorted()
-    .map((name) => `${hash('sha256', readFileSync(join(out, name)))}  ${name}\n`);
-  const file = join(out, 'SHA256SUMS');
-  writeFileSync(file, sums.join(''));
-  if (values.sign !== undefined) {
-    output('ssh-keygen', ['-q', '-Y', 'sign', '-n', 'sluice-release', '-f', values.sign, file]);
-  }
+  write(
+    'SHA256SUMS',
+    sums()
+      .map(([name, digest]) => `${digest}  ${name}\n`)
+      .join(''),
+  );
+  if (values.sign === undefined) return;
+  const args = ['-q', '-Y', 'sign', '-n', 'sluice-release', '-f', values.sign];
+  output('ssh-keygen', [...args, join(out, 'SHA256SUMS')]);
 }
