@@ -85,6 +85,8 @@ async function joined(
     write: false,
     platform: 'node',
     external: (name) => apart.test(name),
+    // Paths stay below the root, also where node_modules is a link.
+    resolve: { symlinks: false },
     plugins: [
       sourceAddresses(),
       { name: 'modules', moduleParsed: ({ id }) => void modules.add(id) },

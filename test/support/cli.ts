@@ -22,6 +22,8 @@ export interface SluiceOptions {
   readonly cwd?: string;
   /** Added to PATH, HOME and TMPDIR, which are all that is handed down. */
   readonly env?: Readonly<Record<string, string>>;
+  /** An executable in place of the checkout. Default: SLUICE_TEST_PROGRAM, else the checkout. */
+  readonly program?: string;
   /** The input on stdin; undefined: none. */
   readonly stdin?: string;
   /** For `runSluice`: SIGKILL and reject after this. Default: `patienceMs`. */
@@ -105,7 +107,10 @@ export interface RunningSluice {
 
 /** Starts `sluice` with these arguments and leaves it running. */
 export function startSluice(args: readonly string[], options: SluiceOptions = {}): RunningSluice {
-  const child = spawnChild(process.execPath, [...flags, mainFile, ...args], {
+  const program = options.program ?? process.env.SLUICE_TEST_PROGRAM;
+  const [file, before] =
+    program === undefined ? [process.execPath, [...flags, mainFile]] : [program, []];
+  const child = spawnChild(file, [...before, ...args], {
     cwd: options.cwd ?? fileURLToPath(new URL('../..', import.meta.url)),
     env: { ...handedDown(), ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],

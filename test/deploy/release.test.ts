@@ -1,0 +1,227 @@
+// The one file of a release: two builds are equal, and every connector, thread and data file works from it as from the
+// checkout. The bundler does not report a file or module that is missing, so each part is started.
+
+import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sinks } from '../../connectors/index.ts';
+import { sources } from '../../connectors/sources/index.ts';
+import { packageUnit } from '../../deploy/release/packages.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { planted } from '../all-sources/sources.ts';
+import { startSluice } from '../support/cli.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
+
+const root = join(import.meta.dirname, '../..');
+const parts = [
+  'package.json',
+  'package-lock.json',
+  'src',
+  'connectors',
+  'formats',
+  'config',
+  'deploy',
+];
+const builder = 'test/deploy/release-build-main.ts';
+
+let builds: { readonly dir: string; readonly sums: string }[] = [];
+
+beforeAll(() => {
+  builds = ['one', 'another/place'].map((name) => {
+    const dir = join(tempDir(), name);
+    mkdirSync(dir, { recursive: true });
+    for (const part of [...parts, builder])
+      cpSync(join(root, part), join(dir, part), { recursive: true });
+    symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
+    const args = [join(dir, builder), join(dir, 'out')];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+    return { dir, sums: stdout };
+  });
+});
+
+afterAll(() => {
+  for (const { dir } of builds) rmSync(dir, { recursive: true });
+});
+
+const program = () => join(builds[0]?.dir ?? '', 'out/sluice');
+
+test('two builds in two directories give the same bytes', () => {
+  const [one, another] = builds;
+
+  expect(one?.sums).toMatch(/^[0-9a-f]{64} [0-9a-f]{64}\n$/);
+  expect(another?.sums).toBe(one?.sums);
+});
+
+test('the file names its version, and itself in the next steps that it prints', () => {
+  const run = (...args: string[]) => spawnSync(program(), args, { encoding: 'utf8' });
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+  expect(run('--version').stdout).toMatch(new RegExp(`^${version}\\b`));
+  const { stderr, status } = run('check', '-c', join(tempDir(), 'missing.yaml'));
+  expect(status).toBe(2);
+  expect(stderr).not.toContain('npx');
+  expect(run('schema').stdout).toContain('"$schema"');
+});
+
+test('options of Node in the environment have no effect', () => {
+  const env = { ...process.env, NODE_OPTIONS: '--no-such-option' };
+
+  expect(spawnSync(program(), ['--version'], { env }).status).toBe(0);
+});
+
+const unreachable = 'http://127.0.0.1:1';
+const privateKey = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString();
+
+/** Settings of each type of sink, with a receiver that cannot be reached. */
+const unreachableSinks: Readonly<Record<string, readonly object[]>> = {
+  syslog: [{ address: 'tcp://127.0.0.1:1' }, { address: 'relp://127.0.0.1:1' }],
+  kafka: [
+    { brokers: ['127.0.0.1:1'], topic: 'events' },
+    { brokers: ['127.0.0.1:1'], topic: 'more', driver: 'platformatic' },
+  ],
+  otlp: [{ url: `${unreachable}/v1/logs` }, { url: unreachable, protocol: 'grpc' }],
+  elasticsearch: [
+    { url: unreachable },
+    { url: unreachable, auth: { sigv4: { region: 'eu-central-1' } } },
+  ],
+  splunk_hec: [{ url: unreachable, token: 'token' }],
+  sentinel: [
+    {
+      ...{ endpoint: unreachable, authority: unreachable },
+      ...{ dcr_immutable_id: `dcr-${'0'.repeat(32)}`, stream_name: 'Custom-Sluice' },
+      auth: { tenant_id: 'tenant', client_id: 'id', client_secret: 'secret' },
+    },
+  ],
+  google_secops: [
+    {
+      ...{ url: unreachable, project: 'project', location: 'eu', instance: 'instance' },
+      credentials: JSON.stringify({
+        ...{ type: 'service_account', client_email: 'a@example.com', private_key: privateKey },
+        ...{ private_key_id: 'key', token_uri: `${unreachable}/token` },
+      }),
+    },
+  ],
+  datadog: [{ url: unreachable, api_key: 'key' }],
+  http: [{ url: unreachable, format: 'json' }],
+  archive: [],
+  file: [],
+  s3: [
+    {
+      ...{ endpoint: unreachable, bucket: 'bucket', region: 'eu-central-1' },
+      rotate: { bytes: '1B' },
+    },
+  ],
+  stdout: [],
+};
+
+test('each type of sink starts, with its threads, packages and data files', async () => {
+  expect(Object.keys(unreachableSinks).toSorted()).toEqual(
+    sinks.map(({ type }) => type).toSorted(),
+  );
+  const dir = tempDir();
+  const sandbox = await startSandbox({ seed: 1 });
+  const { clientId, clientSecret, unifiedScope } = sandbox.credentials;
+  const key = join(dir, 'archive.key');
+  expect(spawnSync(program(), ['archive', 'keys', 'new', key, '--origin', 'proof']).status).toBe(0);
+  const remote = Object.entries(unreachableSinks).flatMap(([type, all]) =>
+    all.map((settings, i) => [`${type}${i}`, { type, ...settings }] as const),
+  );
+  const config = {
+    state: { dir: join(dir, 'state') },
+    upstreams: {
+      edge: {
+        ...{ api: 'unified', ends: 'never', base_url: sandbox.unifiedBaseUrl, allow_http: true },
+        auth: { client_id: clientId, client_secret: clientSecret, scope: unifiedScope },
+      },
+    },
+    sources: { audit: { type: 'audit_events', upstream: 'edge', schedule: '* * * * * *' } },
+    sinks: {
+      ...Object.fromEntries(remote),
+      disk: { type: 'file', path: join(dir, 'events.ndjson'), format: 'ecs' },
+      screen: { type: 'stdout', format: 'leef' },
+      proof: {
+        ...{ type: 'archive', location: join(dir, 'archive'), lake: { every: '1s' } },
+        signing_key: `\${file:${key}}`,
+      },
+    },
+    routes: [
+      {
+        ...{ from: ['audit'], where: 'class_uid != 0' },
+        to: [...remote.map(([name]) => name), 'disk', 'screen', 'proof'],
+      },
+    ],
+    status: { listen: '127.0.0.1:0' },
+  };
+  const file = join(dir, 'sluice.yaml');
+  writeFileSync(file, JSON.stringify(config));
+
+  const env = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret' };
+  const running = startSluice(['run', '-c', file], { program: program(), cwd: dir, env });
+  const logged = () => running.stderr.map((line) => line.startsWith('{') && JSON.parse(line));
+  for (const [name] of remote) {
+    await waitUntil(
+      () => logged().some(({ sink, code }) => sink === name && code === 'sink_unreachable'),
+      {
+        what: () => `sink ${name} to be tried; stderr: ${running.stderr.slice(-30).join('\n')}`,
+      },
+    );
+  }
+  expect(running.running, running.stderr.join('\n')).toBe(true);
+  await waitUntil(() => existsSync(join(dir, 'events.ndjson')), { what: () => 'the file' });
+  await waitUntil(() => existsSync(join(dir, 'archive/lake')), { what: () => 'the lake' });
+  await running.kill();
+
+  expect(running.stderr.filter((line) => line.includes('broken_invariant'))).toEqual([]);
+  const verify = ['archive', 'verify', join(dir, 'archive'), '--key', `${key}.pub`];
+  expect(spawnSync(program(), verify, { encoding: 'utf8' })).toMatchObject({ status: 0 });
+});
+
+test('each type of source reads the sandbox', async () => {
+  const dir = tempDir();
+  const quick = startSluice(['quickstart'], { program: program(), cwd: dir });
+  await quick.waitForLine('archive.checkpoint');
+  const url = await quick.waitForLine('on a page:');
+  const page = new URL(/http:\/\/127\.0\.0\.1:\d+/.exec(url)?.[0] ?? '');
+  for (const path of ['/', '/uplot.js', '/metrics']) {
+    expect((await fetch(new URL(path, page))).status, path).toBe(200);
+  }
+  await quick.kill();
+  expect(quick.stderr.filter((line) => line.includes('broken_invariant'))).toEqual([]);
+  expect(sources.length).toBeGreaterThan(planted.length / 2);
+});
+
+test('the unit of the packages starts the file and keeps the hardening', () => {
+  expect(packageUnit()).toContain('ExecStart=/usr/bin/sluice run -c /etc/sluice/sluice.yaml');
+  expect(packageUnit()).not.toContain('/opt/');
+});
+
+const analyser = spawnSync('systemd-analyze', ['--version']);
+test.skipIf(analyser.status !== 0)(
+  'the unit has an exposure of at most 1.5 (skipped where there is no systemd)',
+  () => {
+    const file = join(tempDir(), 'sluice.service');
+    writeFileSync(file, packageUnit());
+
+    const { status, stdout } = spawnSync(
+      'systemd-analyze',
+      ['security', '--offline=true', '--threshold=15', file],
+      { encoding: 'utf8' },
+    );
+
+    expect(status, stdout).toBe(0);
+  },
+);
