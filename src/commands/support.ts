@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { errorText, UsageError } from '../contracts/index.ts';
 import { lastLines, planToLook } from '../run/index.ts';
 import { sizeText, tableLines } from '../terminal/index.ts';
-import { cleanText, version } from '../tools/index.ts';
+import { buildText, cleanText } from '../tools/index.ts';
 import { readState, statusElsewhere, streamsAndSinks } from '../watch/index.ts';
 import { joinedStatus, metricsOfRunning } from '../watch/running-status.ts';
 import { configOption, defineCommand } from './shared/command.ts';
@@ -71,7 +71,7 @@ function json(value: unknown): string {
 
 function versionFacts() {
   const { platform, arch, versions } = process;
-  return { sluice: version(), node: versions.node, platform, arch, at: new Date().toISOString() };
+  return { sluice: buildText(), node: versions.node, platform, arch, at: new Date().toISOString() };
 }
 
 async function statusOf({ config, refused, isElsewhere }: PartAtWork) {

@@ -7,7 +7,7 @@
 //
 //   sluice_ready                                1 while nothing stops the export
 //   sluice_start_time_seconds                   when this process started
-//   sluice_build_info                           {version, node} always 1
+//   sluice_build_info                           {version, commit, node} always 1; commit is empty where unknown
 //   sluice_config_reload_refused                1 while the config in its file is refused
 //   sluice_standing_by                          1 while another process has the state in Kafka
 //   sluice_shards_owned, sluice_shards_running  with state.kafka only, as the next three
@@ -44,7 +44,7 @@
 //   sluice_log_lines_lost_total                 with log.otlp only: what the collector never got
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
-import { epochOf, version } from '../tools/index.ts';
+import { build, epochOf } from '../tools/index.ts';
 import type { StatusMoment } from './live.ts';
 import type { LiveStatus } from './status-facts.ts';
 
@@ -116,8 +116,9 @@ function familiesOf<T>(
 }
 
 function processFamilies(statusView: LiveStatus, facts: ProcessFacts): readonly Family[] {
-  const build = { version: version(), node: process.versions.node };
-  const info = familiesOf([build], (labels) => ({ ...labels }), [
+  const { version, commit } = build();
+  const about = { version, commit: commit ?? '', node: process.versions.node };
+  const info = familiesOf([about], (labels) => ({ ...labels }), [
     ['sluice_build_info', 'Version of sluice and of Node.js; always 1.', () => 1],
   ]);
   const own = familiesOf([facts], () => ({}), [

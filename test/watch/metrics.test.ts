@@ -152,6 +152,8 @@ test('metricsText has the freshness of each stream and sink, and the build', () 
   expect(points.get(stream.replace('stream="audit"', 'stream="new"'))).toBeUndefined();
   expect(points.get('sluice_sink_up_to_timestamp_seconds{sink="siem"}')).toBe(seconds);
   const [build = ''] = [...points.keys()].filter((name) => name.startsWith('sluice_build_info'));
-  expect(build).toMatch(/\{version="\d+\.\d+\.\d+[^"]*",node="\d+\.\d+\.\d+"\}$/);
+  expect(build).toMatch(
+    /\{version="\d+\.\d+\.\d+[^"]*",commit="[0-9a-f]*",node="\d+\.\d+\.\d+"\}$/,
+  );
   expect(points.get(build)).toBe(1);
 });
