@@ -21,7 +21,7 @@ import { type HttpReceiver, postUrl, receiverFlaw } from '../shared/http-post.ts
 import { noCollector, readAcks } from './splunk-hec/answer.ts';
 import { HecConnection } from './splunk-hec/collector.ts';
 import { Cookies } from './splunk-hec/cookies.ts';
-import { envelopeForm, indexesIn, indexNames } from './splunk-hec/envelope.ts';
+import { envelopeForm, indexesIn, splunkIndexes } from './splunk-hec/envelope.ts';
 import { requestCollector } from './splunk-hec/wire.ts';
 
 const name = () => z.string().min(1);
@@ -111,7 +111,7 @@ export const splunkHecSink = defineSink({
   async open(settings, { name, tools }) {
     const hasIndexes =
       typeof settings.index === 'object' || indexesIn(settings.index).some(isPerPage);
-    const indexOf = indexNames(settings.index);
+    const indexOf = splunkIndexes(settings.index);
     const collector = new HecConnection({
       hasIndexes,
       events: receiverAt(settings, 'event'),

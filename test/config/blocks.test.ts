@@ -19,7 +19,7 @@ test.each([
   ['statw: {}', '1:1 statw: unknown key; did you mean state?'],
   [
     'observability: {}',
-    '1:1 observability: unknown key; known: state, upstreams, sources, sinks, routes, watch, status, shutdown, log',
+    '1:1 observability: unknown key; known: state, upstreams, sources, sinks, routes, mask, watch, status, shutdown, log',
   ],
   [
     'state: { keep: 5 }',

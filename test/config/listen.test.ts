@@ -30,7 +30,7 @@ test.each([
   const withToken = flawLines(aConfig({ top: `status: { listen: ${listen}, token: t }` }));
 
   expect(without).toEqual([
-    'c.yaml:1:19 status.listen: others can read this address, so it needs a token or a password; set status.token or status.basic_auth, or listen on 127.0.0.1',
+    'c.yaml:1:19 status.listen: others can read this address, so it needs a token or a password; set status.token, status.tokens or status.basic_auth, or listen on 127.0.0.1',
   ]);
   expect(withToken).toEqual([]);
 });

@@ -137,5 +137,7 @@ function steady(json: string): string {
 
 /** Types, names and labels, in their order. */
 function withoutValues(metrics: string): string {
-  return metrics.replace(/^([^#].*) \S+$/gm, '$1');
+  return metrics
+    .replace(/^([^#].*) \S+$/gm, '$1')
+    .replace(/(commit|node|version)="[^"]*"/g, '$1="…"');
 }

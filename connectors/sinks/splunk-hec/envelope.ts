@@ -22,7 +22,7 @@ export interface Belonging {
 /** Requests of this format's events. */
 export function envelopeForm(belonging: Belonging, format: Format): DocumentForm {
   const isJson = format.contentType.startsWith('application/json');
-  const indexOf = indexNames(belonging.index);
+  const indexOf = splunkIndexes(belonging.index);
   let context: Event['context'] | undefined;
   let opening = '';
   return {
@@ -49,7 +49,7 @@ export function indexesIn(index: PerSource): readonly string[] {
 }
 
 /** Returns the function from an event to its index; undefined: the token's. */
-export function indexNames(index: PerSource): (event: Event) => string | undefined {
+export function splunkIndexes(index: PerSource): (event: Event) => string | undefined {
   const names = new Map(indexesIn(index).map((pattern) => [pattern, pageNames(pattern)]));
   return (event) => {
     const pattern = nameFor(event.source, index);
