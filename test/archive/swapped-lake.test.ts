@@ -1,8 +1,12 @@
 // An object of the lake that is removed or replaced after an erasure has proven it, and before it is rewritten: the writer
 // enters nothing about it, and erases nothing.
 
+import { hash } from 'node:crypto';
 import { expect, test } from 'vitest';
+import type { Authority } from '../../src/archive/authority.ts';
 import { encodeRequest, requestPath } from '../../src/archive/erasure-request.ts';
+import { withoutErased } from '../../src/archive/lake-erasing.ts';
+import type { ArchiveLog } from '../../src/archive/log.ts';
 import { loggedEntries, newestCheckpoint } from '../../src/archive/logged.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
@@ -77,4 +81,26 @@ test.each<[string, Swap]>([
   expect(swapped).toBeGreaterThan(0);
   expect(kinds).not.toContain('lake_erased');
   expect(kinds).not.toContain('erased');
+});
+
+test.each([
+  ['with rows that a hold keeps', '2026-01-01T00:00:00.000Z', /hold case-1/],
+  ['outside the span of a hold', '2026-02-01T00:00:00.000Z', null],
+])('an object %s', async (_, heldFrom, refusal) => {
+  const store = openDirectory(await threePages(true));
+  const names = (await Array.fromAsync(store.list('lake/'))).map(({ name }) => name);
+  const object = names.find((name) => name.endsWith('.parquet')) ?? '';
+  const bytes = (await store.read(object))?.body ?? new Uint8Array(0);
+  const [first, last] = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'].map(Date.parse);
+  const holds = { 'case-1': { from: heldFrom, to: null, released_at: null } };
+  const log = { heads: { holds } } as unknown as ArchiveLog;
+  const copy = { object, sha256: hash('sha256', bytes), uids: [uid] };
+
+  const planned = withoutErased([{ ...copy, read: { first: first ?? 0, last: last ?? 0 } }], {
+    ...{ reason: 'a case', authority: { by: 'key' } as unknown as Authority },
+    ...{ store, log, now: Date.now() },
+  });
+
+  if (refusal === null) expect((await planned).lake).toHaveLength(1);
+  else await expect(planned).rejects.toThrow(refusal);
 });

@@ -6,6 +6,8 @@ import { readdirSync, rmSync } from 'node:fs';
 import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { leafHash } from '../../src/archive/merkle.ts';
+import { decodeBundle, encodeBundle } from '../../src/archive/tiles.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
@@ -180,6 +182,40 @@ describe('killed at a change of the store', () => {
 
     expect(next.place?.next).toBe(15);
     expect(await readArchive(dir)).toMatchObject({ root: (state.mark as { root: string }).root });
+  });
+
+  test('entries that change before their checkpoint are not signed', async () => {
+    const dir = tempDir();
+    const state: State = { mark: null };
+    const store = openDirectory(dir);
+    const kill: Kill = { left: Number.POSITIVE_INFINITY, when: 'before', isDead: false };
+    const writer = await aWriter({
+      store: mortal(store, kill),
+      remember: async (mark) => {
+        state.mark = mark;
+        kill.left = 1; // the next change is the checkpoint
+      },
+    });
+    await expect(archived(writer, heldPages(5))).rejects.toThrow(Killed);
+    const { size } = state.mark as unknown as { readonly size: number };
+    const [bundle, hashes] = ['entries', '0'].map((kind) =>
+      join(dir, `tile/${kind}/000.p/${size}`),
+    );
+    const entries = [...decodeBundle(await readFile(bundle ?? ''), size)].map(String);
+    const page = entries.findLastIndex((entry) => entry.includes('"t":"page"'));
+    const forged = entries.with(
+      page,
+      (entries[page] ?? '').replace(/"total":\d+|"count":\d+/, '"count":9'),
+    );
+    expect(forged).not.toEqual(entries);
+    const changed = forged.map((entry) => Buffer.from(entry));
+    await writeFile(bundle ?? '', encodeBundle(changed));
+    await writeFile(hashes ?? '', Buffer.concat(changed.map((entry) => leafHash(entry))));
+
+    await expect(aWriter({ store, state })).rejects.toMatchObject({
+      message: expect.stringMatching(/do not lead to the signed root/),
+    });
+    expect(await store.read('checkpoint')).toBeNull();
   });
 });
 
@@ -360,6 +396,23 @@ describe('an archive is refused before anything is written', () => {
     await other.close();
 
     await openingIsRefused({ dir, state }, /does not begin with the log signed at size/);
+  });
+
+  test('if another process with an older state has signed another tree of the same size', async () => {
+    const { dir, state } = await anArchive();
+    const [copy, before] = [tempDir(), { ...state }];
+    await cp(dir, copy, { recursive: true });
+    const writer = await aWriter({ store: openDirectory(dir), state });
+    await archived(writer, heldPages(2, 900));
+    await writer.close();
+    rmSync(dir, { recursive: true });
+    await cp(copy, dir, { recursive: true });
+    const other = await aWriter({ store: openDirectory(dir), state: before });
+    await archived(other, heldPages(2, 900, 'other'));
+    await other.close();
+    expect(before.mark).toMatchObject({ size: (state.mark as unknown as { size: number }).size });
+
+    await openingIsRefused({ dir, state }, /differs from the signed one/);
   });
 
   test.each(['tile/0/001.p/48', 'tile/entries/001.p/48', 'tile/1/000.p/1'])(

@@ -38,7 +38,8 @@ export async function judge(ended: Ended): Promise<void> {
   const [first] = report.breaks;
   if (first !== undefined) {
     tell(`verify: ${first.what} (${first.object})`);
-    if (!wasAttacked)
+    // Before its first checkpoint an archive proves nothing.
+    if (!wasAttacked && process.heads.length > 0)
       finding(`verify: ${first.what} (${first.object}), and nobody has changed anything`);
     return;
   }
