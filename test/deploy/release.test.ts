@@ -160,7 +160,7 @@ test('each type of sink starts, with its threads, packages and data files', asyn
     },
     routes: [
       {
-        ...{ from: ['audit'], where: 'class_uid != 0' },
+        ...{ from: ['audit'], where: 'event.class_uid != 0' },
         to: [...remote.map(([name]) => name), 'disk', 'screen'],
       },
       { from: ['audit'], to: ['proof'] },
@@ -177,7 +177,7 @@ test('each type of sink starts, with its threads, packages and data files', asyn
     await waitUntil(
       () =>
         !running.running ||
-        logged().some(({ sink, code }) => sink === name && code === 'sink_unreachable'),
+        logged().some(({ sink, error }) => sink === name && /ECONNREFUSED/.test(error)),
       {
         what: () => `sink ${name} to be tried; stderr: ${running.stderr.slice(-30).join('\n')}`,
       },
