@@ -136,7 +136,8 @@ test('each type of sink starts, with its threads, packages and data files', asyn
   const sandbox = await startSandbox({ seed: 1 });
   const { clientId, clientSecret, unifiedScope } = sandbox.credentials;
   const key = join(dir, 'archive.key');
-  expect(spawnSync(program(), ['archive', 'keys', 'new', key, '--origin', 'proof']).status).toBe(0);
+  const made = ['archive', 'keys', 'new', key, '--origin', 'proof'];
+  const vkey = spawnSync(program(), made, { encoding: 'utf8' }).stdout.trim();
   const remote = Object.entries(unreachableSinks).flatMap(([type, all]) =>
     all.map((settings, i) => [`${type}${i}`, { type, ...settings }] as const),
   );
@@ -189,7 +190,7 @@ test('each type of sink starts, with its threads, packages and data files', asyn
   await running.kill();
 
   expect(running.stderr.filter((line) => line.includes('broken_invariant'))).toEqual([]);
-  const verify = ['archive', 'verify', join(dir, 'archive'), '--key', `${key}.pub`];
+  const verify = ['archive', 'verify', join(dir, 'archive'), '--key', vkey];
   expect(spawnSync(program(), verify, { encoding: 'utf8' })).toMatchObject({ status: 0 });
 });
 
