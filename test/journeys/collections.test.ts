@@ -157,9 +157,7 @@ test('every entity and every change of every resource is once in the file and in
     );
     if (change === undefined) throw new Error(`nothing is known of ${metadata.event_code}`);
     const [before, after] = ledger.collection(change.path).sidesOf(change);
-    expect([entity?.data, result?.data]).toEqual(
-      before === null || after === null ? [before ?? after, undefined] : [before, after],
-    );
+    expect([entity?.data, result?.data]).toEqual([before ?? after, after ?? undefined]);
   }
   const flaws = written(dir).flatMap((event) => {
     const { errors = [], warnings = [] } = check?.(event) ?? {};
