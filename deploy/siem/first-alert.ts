@@ -15,7 +15,7 @@ const usage = `Usage: node deploy/siem/first-alert.ts --url URL [--within SECOND
 
   --url URL  address of OpenSearch or Elasticsearch; the header Authorization is read from SIEM_AUTHORIZATION
   --within   time for all alerts; default: 60
-  --keep     keep the indices sluice-first-alert-*
+  --keep     keep the indices first-alert-*
 Exit code: 0 each attack of the audit trail has an alert, 1 an error or not all alerts in time.`;
 
 const sluice = fileURLToPath(new URL('../../src/boot/sluice.js', import.meta.url));
@@ -112,7 +112,8 @@ async function main(): Promise<number> {
   }
   const startMs = Date.now();
   const dir = mkdtempSync(join(tmpdir(), 'sluice-first-alert-'));
-  const index = `sluice-first-alert-${process.pid}`;
+  // Another beginning than the default, since templates of one priority must not overlap.
+  const index = `first-alert-${process.pid}`;
   const ask = clusterAt(url, process.env.SIEM_AUTHORIZATION);
   try {
     const config = join(dir, 'sluice.yaml');
