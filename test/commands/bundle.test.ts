@@ -60,7 +60,9 @@ test('a bundle is run while it is of the sources as they are, then the sources',
   const run = await loadedBy(copy, 'run', '--once', '-c', config);
   const own = (urls: readonly string[]) =>
     urls.filter((url) => /\/(src|connectors|formats)\//.test(url) && !/\.json$/.test(url));
-  const boot = ['sluice.js', 'bundled.js', 'signals.js'].map((name) => expect.stringContaining(name));
+  const boot = ['sluice.js', 'bundled.js', 'signals.js'].map((name) =>
+    expect.stringContaining(name),
+  );
 
   expect(delivered()).toHaveLength(250);
   expect(own(sources.main).length).toBeGreaterThan(200);
