@@ -216,26 +216,32 @@ describe('lines of masked events are never copied from records', () => {
   const pages = Array.from({ length: 4 }, (_, page) => {
     const records = Array.from({ length: 40 }, (_, i) => {
       const n = page * 40 + i;
-      return `{"id":"e${n}","timestamp":"2026-11-23T12:34:56.789Z","action":"policy.update","actor":{"name":"ann ${n}","email":"ann${n}@example.com"},"source_ip":"192.0.2.${n % 250}"}`;
+      return `{"id":"e${n}","timestamp":"2026-11-23T12:34:56.789Z","action":"policy.update","actor":{"name":"ann ${n}","email":"ann${n}@example.com"},"source_ip":"192.0.2.${n % 250}","note":"by ann ${n}"}`;
     });
     return Buffer.from(`{"data":[${records.join(',')}]}`);
   });
-  test.each(['json', 'cef', 'ecs', 'otel', 'leef', 'gelf'])('as %s', async (type) => {
-    const mask = { 'src_endpoint.ip': 'network', 'actor.user.email_addr': 'hash' } as const;
-    const routes = [{ ...route(mask), to: ['s'] }];
-    const context = { source: 'audit', stream: 'audit' };
+  const varied = { 'src_endpoint.ip': 'network', 'actor.user.email_addr': 'hash' } as const;
+  // Removes each of these names, so a line made from samples looks constant: the copy in `note` would be copied.
+  const removing = { 'actor.user.name': 'domain' } as const;
+  const types = ['json', 'cef', 'ecs', 'otel', 'leef', 'gelf'];
+  test.each(types.flatMap((type) => [varied, removing].map((mask) => [type, mask] as const)))(
+    'as %s with %o',
+    async (type, mask) => {
+      const routes = [{ ...route(mask), to: ['s'] }];
+      const context = { source: 'audit', stream: 'audit' };
 
-    const found = await compare(
-      pages,
-      makeFormat(type),
-      context,
-      [['timestamp']],
-      undefined,
-      routes,
-    );
+      const found = await compare(
+        pages,
+        makeFormat(type),
+        context,
+        [['timestamp']],
+        undefined,
+        routes,
+      );
 
-    expect(found.differences).toEqual([]);
-    expect(found.written).toBe(0);
-    expect(found.records).toBe(160);
-  });
+      expect(found.differences).toEqual([]);
+      expect(found.written).toBe(0);
+      expect(found.records).toBe(160);
+    },
+  );
 });
