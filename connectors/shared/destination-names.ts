@@ -25,10 +25,10 @@ export function isPerPage(pattern: string): boolean {
   return /\{(company|source)\}/.test(pattern);
 }
 
-/** The flaw of a pattern; null: none. */
+/** The flaw of a pattern; null: none. A letter or digit between two values may belong to either. */
 export function patternFlaw(key: string, pattern: string): string | null {
-  if (!/\}\{/.test(pattern) || !isPerPage(pattern)) return null;
-  return `${key}: write a character between two placeholders, such as {source}-{company}, so that two companies never share a name`;
+  if (!/\}(?:[a-z0-9][^{}]*)?\{/i.test(pattern) || !isPerPage(pattern)) return null;
+  return `${key}: after a placeholder, write a character that is no letter and no digit before the next one, such as {source}-{company}, so that two companies never share a name`;
 }
 
 /**

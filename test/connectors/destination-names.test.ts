@@ -66,8 +66,38 @@ test.each([
   );
 });
 
+test.each(['a b', 'A-1', '../x', 'c\u0000\n1'])(
+  'a company with the name that %j gets has another one',
+  (company) => {
+    const taken = nameOf('{company}', company);
+
+    expect(nameOf('{company}', taken)).not.toBe(taken);
+  },
+);
+
+/** What follows the slug `a` of the value `A`. */
+const hashOfA = nameOf('{company}', 'A').slice(2);
+
+test.each([
+  ['{source}-{company}', ['a-b', 'c'], ['a', 'b-c']],
+  ['{source}-{company}', ['A', 'c'], ['a', `${hashOfA}-c`]],
+  ['{source}_{company}', ['a_b', 'c'], ['a', 'b_c']],
+  ['{company}-{class}-{source}', ['a-{class}-b', 'c'], ['a', 'b-{class}-c']],
+  ['{source}-{class}-{company}', ['a-b', 'c'], ['a', 'b-c']],
+] as const)('the separator of %s is in no value before it', (pattern, one, two) => {
+  const of = ([first, second]: readonly [string, string]) =>
+    pattern.startsWith('{company}')
+      ? nameOf(pattern, first, second)
+      : nameOf(pattern, second, first);
+
+  expect(of(one)).not.toBe(of(two));
+});
+
 test('placeholders without a character between them are refused', () => {
-  expect(patternFlaw('index', '{source}{company}')).toContain('write a character between');
+  expect(patternFlaw('index', '{source}{company}')).toContain('no letter and no digit');
+  expect(patternFlaw('index', '{source}x{company}')).toContain('no letter and no digit');
+  expect(patternFlaw('topic', '{company}0-{date}')).toContain('no letter and no digit');
   expect(patternFlaw('index', '{source}-{company}')).toBeNull();
+  expect(patternFlaw('index', 'a{source}-b{company}c')).toBeNull();
   expect(patternFlaw('index', '{class}{date}')).toBeNull();
 });
