@@ -1,7 +1,7 @@
 // `sluice support`: a bundle for a report to the maintainers or a support team. Invariants: it has facts that sluice
 // makes itself, names of the config, and ids of requests; no record, cursor, token or secret. Texts from upstream,
-// receivers and records are left out by their keys (shared/support-facts.ts), and a value of a secret that still occurs
-// is an error, so that no bundle is written. The contents are listed before the file is written.
+// receivers and records are left out by their keys (shared/support-facts.ts). The contents are listed before the file
+// is written.
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';

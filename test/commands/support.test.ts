@@ -70,13 +70,14 @@ sources:
   audit: { type: audit_events, upstream: edge, every: 100ms, params: { filter: ${canary}-param } }
   broken: { type: audit_events, upstream: edge, every: 100ms, path: /broken }
 sinks:
-  post: { type: http, url: "${receiver}/in?key=${canary}-query", headers: { authorization: "\${file:${secret}}", x-key: "\${env:CANARY:-${canary}-default}" } }
+  post: { type: http, url: "${receiver}/in?key=${canary}-query", headers: { authorization: "\${file:${secret}}", x-key: "\${env:CANARY:-${canary}-default}", x-run: "\${exec:echo ${canary}-argument}" } }
+  parts: { type: http, url: "${receiver}/\${env:CANARY:-${canary}-default}/\${exec:echo ${canary}-argument}", oauth2: { token_url: "${receiver}/token", client_id: ${canary}-client, client_secret: "\${exec:echo ${canary}-argument}", scope: "\${exec:echo ${canary}-argument}" } }
   disk: { type: file, path: ${join(dir, 'out.ndjson')} }
 mask: { key: ${canary}-mask }
 routes:
   - { from: [audit], to: [disk], mask: { actor.user.name: hash } }
   - { from: [audit, broken], to: [post], where: 'int(event.actor.user.name) == 1' }
-status: { listen: "127.0.0.1:0", token: ${canary}-status }
+status: { listen: "127.0.0.1:0", token: ${canary}-status, tokens: { view: ${canary}-view, events: ${canary}-events, act: ${canary}-act }, basic_auth: { username: ${canary}-user, password: ${canary}-password } }
 `,
   );
   await runHere(['run', '-c', config, '--once', '--timeout', '5s']);
@@ -115,6 +116,9 @@ status: { listen: "127.0.0.1:0", token: ${canary}-status }
   expect(JSON.parse(text('config.json')).sinks.post.headers.authorization).toBe(
     `\${file:${secret}}`,
   );
+  const { post, parts } = JSON.parse(text('config.json')).sinks;
+  expect(post.headers['x-run']).toBe('${exec:echo …}');
+  expect(parts.url).toMatch(/\/\$\{env:CANARY\}\/\$\{exec:echo …\}$/);
   expect(JSON.parse(text('status.json')).streams).toHaveLength(2);
   expect(JSON.parse(text('version.json')).sluice).toMatch(/^\d+\./);
 });

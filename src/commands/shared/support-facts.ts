@@ -1,6 +1,7 @@
 // The facts of a support bundle. Invariant: text from upstream, receivers and records is left out by its key, and an
 // unknown key holds no text: a new key of the status is out of the bundle until it is listed here.
 
+import { shownText } from '../../config/index.ts';
 import { isObject, type Json } from '../../contracts/index.ts';
 import { ownPath } from '../../run/index.ts';
 import type { StoredStatus } from '../../watch/index.ts';
@@ -31,7 +32,7 @@ export function ownFacts(value: unknown, key = ''): unknown {
 
 /** Keys of a config whose values may be secret although they are plain text. */
 const secretKeys =
-  /^(params|body|headers|token|password|secret|api_key|client_secret|credentials|key|signing_key.*|proxy|auth|basic_auth|sasl|username|client_id)$/;
+  /^(params|body|headers|tokens?|password|secret|api_key|client_secret|credentials|key|signing_key.*|proxy|auth|basic_auth|sasl|username|client_id)$/;
 
 /** A stored config without its secrets and without values that may be some; references stay. */
 export function configFacts(value: Json, isSecret = false): Json {
@@ -43,15 +44,11 @@ export function configFacts(value: Json, isSecret = false): Json {
     ]);
     return Object.fromEntries(entries) as Json;
   }
-  if (typeof value === 'string' && /^\$\{(env|file):[^}]*\}$/.test(value)) {
-    // A default may be a secret.
-    return value.replace(/:-.*\}$/, ':-…}');
-  }
-  if (isSecret) return leftOut;
+  if (typeof value !== 'string') return isSecret ? leftOut : value;
+  const { text, isReference } = shownText(value);
+  if (isSecret) return isReference ? text : leftOut;
   // User and password, and the query, of an address.
-  return typeof value === 'string'
-    ? value.replace(/\/\/[^/\s@]*@/g, '//').replace(/\?.*$/, '')
-    : value;
+  return text.replace(/\/\/[^/\s@]*@/g, '//').replace(/\?.*$/, '');
 }
 
 /** The last errors: of streams and sinks now, and of log lines. */
