@@ -16,9 +16,8 @@ import {
   type Spool,
 } from '../contracts/index.ts';
 import { asWords, Identifier, identityWords, keyBytes, Repeats } from '../list/index.ts';
-
 import { checkpointMismatch, mismatch, type PollResult, pageContext } from '../poll/index.ts';
-
+import { fingerprintOf, refreshSecrets } from '../tools/index.ts';
 import { readBody } from './body.ts';
 import {
   type DeliveryRefusal,
@@ -76,6 +75,7 @@ export class PushPoller {
   #known: Repeats | null = null;
   #forged = 0;
   #isFull = false;
+  #isRefreshing = false;
   #isClosed = false;
 
   constructor(deps: PushDeps) {
@@ -134,7 +134,9 @@ export class PushPoller {
     const { body, share } = read;
     response.once('close', () => share.release());
     const nowMs = this.#deps.clock.now();
-    const wrong = refusalOfBody(request, body, { rules, nowMs });
+    const judge = () => refusalOfBody(request, body, { rules, nowMs });
+    let wrong = judge();
+    if (wrong === 'forged') wrong = await this.#withNewSecrets(judge);
     this.#forged = wrong === 'forged' ? this.#forged + 1 : wrong === null ? 0 : this.#forged;
     if (wrong !== null) return refuse(wrong);
     if (this.#isClosed) return refuse('closing');
@@ -146,6 +148,20 @@ export class PushPoller {
     });
     if (why === null) exchange.accept();
     else refuse(why);
+  }
+
+  /**
+   * A command may print another secret by now: judges again with it. One delivery at a time waits for commands, so
+   * senders without the secret occupy no more; the others can be sent again.
+   */
+  async #withNewSecrets(judge: () => DeliveryRefusal | null): Promise<DeliveryRefusal | null> {
+    if (this.#isRefreshing) return 'no_secret';
+    const { secrets } = this.#deps.stream.rules;
+    const known = fingerprintOf(secrets);
+    this.#isRefreshing = true;
+    await refreshSecrets(secrets);
+    this.#isRefreshing = false;
+    return fingerprintOf(secrets) === known ? 'forged' : judge();
   }
 
   /** Resolves with null once the delivery is durable, or with the reason why it is not. */

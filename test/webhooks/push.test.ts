@@ -319,6 +319,36 @@ test('two sources share an address, each with its path and secret', async () => 
   expect(await held()).toHaveLength(3);
 });
 
+test('a secret by a command is read again after a wrong signature, by one delivery at a time', async () => {
+  let value = 'old';
+  const runs: PromiseWithResolvers<void>[] = [];
+  const { url, counts } = await listening({
+    sources: (listen) => {
+      const plan = planned('hooks', { listen });
+      const [stream] = plan.streams;
+      const [secret] = stream.rules.secrets;
+      secret?.bind(
+        () => value,
+        '${exec:helper}',
+        () => {
+          const run = Promise.withResolvers<void>();
+          runs.push(run);
+          return run.promise;
+        },
+      );
+      return [plan];
+    },
+  });
+  const first = deliver(url, { secret: 'new' });
+  await waitUntil(() => runs.length === 1, { what: () => 'the command to run' });
+  const second = await deliver(url, { secret: 'new' });
+  value = 'new';
+  runs[0]?.resolve();
+
+  expect([(await first).status, second.status, second.retryAfter]).toEqual([200, 503, '30']);
+  expect(counts()).toMatchObject({ taken: 1, no_secret: 1 });
+});
+
 test('another secret is taken up with the address kept open', async () => {
   const { url, listen, polling } = await listening();
   const seen: (number | string)[] = [];
