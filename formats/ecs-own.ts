@@ -21,11 +21,16 @@ export interface OwnFields {
   readonly conflicts?: number;
 }
 
-/** More entries are left out; the whole change is in `sluice.ocsf`. */
-const entriesMax = 100;
+/** More entries are left out, those of lists first; the whole change is in `sluice.ocsf`. */
+const entriesMax = 1_000;
+/** In UTF-16 units: the index template does not index longer ones. */
+const entryLengthMax = 1_024;
+/** Lists with more pairs of values are compared whole, since each pair costs a look. */
+const pairsMax = 64;
 const depthMax = 6;
 const systemTypes: ReadonlySet<unknown> = new Set([3, 4]);
 const adminType = 2;
+const authentication = 3002;
 
 /** Collects the looks at values. */
 class Looks {
@@ -35,8 +40,20 @@ class Looks {
     this.#looks = looks;
   }
 
-  see(value: unknown, as: Look['as'], rival?: unknown): void {
-    this.#looks?.push({ value, as, bytesMax: Number.POSITIVE_INFINITY, rival });
+  see(value: unknown, as: Look['as'], bytesMax = Number.POSITIVE_INFINITY): void {
+    this.#looks?.push({ value, as, bytesMax, rival: undefined });
+  }
+
+  /** Each value is compared with each earlier one. */
+  compare(values: readonly unknown[], earlier: readonly unknown[]): void {
+    if (this.#looks === undefined) return;
+    if (values.length * earlier.length > pairsMax) {
+      for (const value of [...values, ...earlier]) this.see(value, 'other');
+      return;
+    }
+    const bytesMax = Number.POSITIVE_INFINITY;
+    for (const value of values)
+      for (const rival of earlier) this.#looks.push({ value, as: 'text', bytesMax, rival });
   }
 
   /** A text, or a number as a text; undefined for any other value. */
@@ -65,11 +82,15 @@ export function ownFieldsOf(ocsf: OcsfEvent, collected?: Look[]): OwnFields {
   };
 }
 
-/** The roles of the actor; undefined if unknown. */
+/**
+ * The roles of the actor; undefined if unknown. Roles elsewhere in the record may be those of the
+ * target, such as a granted role.
+ */
 export function rolesOf(ocsf: OcsfEvent, collected?: Look[]): readonly string[] | undefined {
   const looks = new Looks(collected);
-  const unmapped = part(ocsf.unmapped);
-  for (const holder of [part(unmapped.actor), part(unmapped.user), unmapped]) {
+  const { actor, user } = part(ocsf.unmapped);
+  const isLogin = ocsf.class_uid === authentication;
+  for (const holder of [part(actor), ...(isLogin ? [part(user)] : [])]) {
     const given = holder.roles ?? holder.role;
     const roles = (Array.isArray(given) ? given : [given]).flatMap((one) => looks.word(one) ?? []);
     if (roles.length > 0) return roles;
@@ -101,16 +122,27 @@ function changeOf(ocsf: OcsfEvent, looks: Looks): readonly string[] {
   scalarsOf(data.before ?? part(ocsf.entity).data, '', before);
   const now = new Map<string, unknown[]>();
   scalarsOf(after, '', now);
-  const entries: string[] = [];
+  const single: string[] = [];
+  const listed: string[] = [];
   for (const [path, values] of now) {
     const earlier = before.get(path) ?? [];
+    const known = new Set(earlier);
+    const name = `${path}=`;
+    looks.compare(values, earlier);
     for (const value of values) {
-      looks.see(value, 'text');
-      for (const one of earlier) looks.see(value, 'text', one);
-      if (!earlier.includes(value)) entries.push(`${path}=${String(value)}`);
+      looks.see(value, 'text', Math.max(0, entryLengthMax - Buffer.byteLength(name)));
+      if (known.has(value)) continue;
+      // A long list must not displace the other fields.
+      const entries = values.length === 1 ? single : listed;
+      if (entries.length < entriesMax) entries.push(entryOf(name, value));
     }
   }
-  return entries.slice(0, entriesMax);
+  return [...single, ...listed].slice(0, entriesMax);
+}
+
+function entryOf(name: string, value: unknown): string {
+  const entry = `${name}${String(value)}`;
+  return entry.length <= entryLengthMax ? entry : entry.slice(0, entryLengthMax).toWellFormed();
 }
 
 /** Texts, numbers, booleans and nulls by path; members of a list have the list's path. */

@@ -319,9 +319,9 @@ function addUrl(values: unknown[], { class_uid }: OcsfEvent, looks?: Look[]): vo
   values[urlDomainSlot] = hostOf(url);
 }
 
+/** As a client of the URL reads it: user info and look-alikes of separators must not hide the host. */
 function hostOf(url: string): string | undefined {
-  const found = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?(\[[^\]]+\]|[^/?#:@]+)/i.exec(url);
-  return found?.[1]?.toLowerCase();
+  return URL.parse(url)?.hostname.toLowerCase() || undefined;
 }
 
 /** A finding's status is the progress of its investigation. */

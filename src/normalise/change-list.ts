@@ -20,8 +20,6 @@ const parts: ReadonlyMap<string, Part> = new Map(
   ),
 );
 
-/** Longer lists stay in `unmapped` only. */
-const changesMax = 200;
 const fieldLengthMax = 256;
 
 /** The part of a change under this key; undefined: it has no meaning here. */
@@ -35,21 +33,37 @@ export interface Sides {
   readonly after: JsonObject;
 }
 
-/** The two sides; undefined if the value is no list of changes, or names a field twice. */
+/**
+ * The two sides; undefined if the value is no list of changes. A field that is named several times
+ * has a list of its values.
+ */
 export function sidesOf(value: Json): Sides | undefined {
-  if (!Array.isArray(value) || value.length === 0 || value.length > changesMax) return undefined;
-  const before: [string, Json][] = [];
-  const after: [string, Json][] = [];
-  const fields = new Set<string>();
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const before = new Map<string, Json[]>();
+  const after = new Map<string, Json[]>();
   for (const one of value) {
     const change = isObject(one) ? changeOf(one) : undefined;
-    if (change === undefined || fields.has(change.field)) return undefined;
-    fields.add(change.field);
-    before.push([change.field, change.before]);
-    after.push([change.field, change.after]);
+    if (change === undefined) return undefined;
+    add(before, change.field, change.before);
+    add(after, change.field, change.after);
   }
+  return { before: objectOf(before), after: objectOf(after) };
+}
+
+function add(side: Map<string, Json[]>, field: string, value: Json): void {
+  const values = side.get(field);
+  if (values === undefined) side.set(field, [value]);
+  else values.push(value);
+}
+
+function objectOf(side: ReadonlyMap<string, Json[]>): JsonObject {
   // Unlike an assignment, this makes an own property of `__proto__` as well.
-  return { before: Object.fromEntries(before), after: Object.fromEntries(after) };
+  return Object.fromEntries(
+    Array.from(side, ([field, values]) => [
+      field,
+      values.length === 1 ? (values[0] ?? null) : values,
+    ]),
+  );
 }
 
 interface Change {
@@ -67,8 +81,8 @@ function changeOf(item: JsonObject): Change | undefined {
     const value = item[key];
     if (value === undefined) continue;
     const part = partOfChange(key);
-    if (part === 'before') before ??= value;
-    else if (part === 'after') after ??= value;
+    if (part === 'before') before = before === undefined ? value : before;
+    else if (part === 'after') after = after === undefined ? value : after;
     else if (part === 'field' && typeof value === 'string') field ??= value;
   }
   if (field === undefined || field === '' || field.length > fieldLengthMax) return undefined;

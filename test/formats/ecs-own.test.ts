@@ -1,6 +1,8 @@
 // The typed fields of the ecs format that rules and dashboards need, from records as upstream sends them.
 
 import { describe, expect, test } from 'vitest';
+import { ecsLooks } from '../../formats/ecs.ts';
+import type { OwnFields } from '../../formats/ecs-own.ts';
 import { compileNormaliser } from '../../src/normalise/normalise.ts';
 import { anEvent } from '../support/an-event.ts';
 import { readEcs } from './ecs-reader.ts';
@@ -34,7 +36,7 @@ describe('ecs has typed fields of sluice', () => {
     expect(sluice).toMatchObject({
       target: { type: 'dlp_rule', uid: 'dlp_1', name: 'Cards' },
       actor: { kind: 'user' },
-      change: ['enabled=false', 'inline=true', 'channels=mail', 'limits.files=5'],
+      change: ['enabled=false', 'inline=true', 'limits.files=5', 'channels=mail'],
       conflicts: 3,
     });
     expect(fields.get('user.roles')).toEqual(['owner']);
@@ -73,6 +75,58 @@ describe('ecs has typed fields of sluice', () => {
     });
 
     expect(sluice.change).toEqual(['source=any', 'ports=80', 'ports=443']);
+  });
+
+  test('for a change beside long lists and texts, which hide nothing', () => {
+    const members = (letter: string) => Array.from({ length: 4_000 }, (_, i) => `${letter}${i}`);
+    const { sluice } = ecsOf({
+      resource: { type: 'dlp_rule', id: 'dlp_1' },
+      changes: [
+        { field: 'domains', from: members('a'), to: members('b') },
+        { field: 'url', from: '', to: `https://evil.example/${'x'.repeat(5_000)}` },
+        { field: 'enabled', from: true, to: false },
+      ],
+    });
+
+    const { change = [] } = sluice as OwnFields;
+    expect(change.slice(1, 4)).toEqual(['enabled=false', 'domains=b0', 'domains=b1']);
+    expect(change[0]).toMatch(/^url=https:\/\/evil\.example\/x{999}$/);
+    expect(change).toHaveLength(1_000);
+  });
+
+  test('and looks at long lists once, not once for each pair of values', () => {
+    const list = (letter: string) => Array.from({ length: 2_000 }, (_, i) => `${letter}${i}`);
+    const event = anEvent();
+    const record = {
+      action: 'rule.update',
+      before: { list: list('a') },
+      after: { list: list('b') },
+    };
+    const whole = { id: 'e1', resource: { type: 'rule', id: 'r1' }, ...record };
+    const ocsf = normalise(whole, event.uid, event.context);
+
+    expect(ecsLooks({ ...event, ocsf }).length).toBeLessThan(10_000);
+  });
+
+  test.each([
+    [{ role: 'owner' }],
+    [{ roles: ['owner'] }],
+    [{ user: { name: 'bob', role: 'owner' } }],
+  ])("and no role that may be the target's: %j", (granted) => {
+    const { fields } = ecsOf({ action: 'user.role_assigned', actor: { name: 'ann' }, ...granted });
+
+    expect(fields.has('user.roles')).toBe(false);
+  });
+
+  test.each([
+    ['https://evil.example\\@trusted.example/', 'evil.example'],
+    ['https://trusted.example@x@evil.example/', 'evil.example'],
+    ['https://ev\til.example/', 'evil.example'],
+    ['https://[::1]:8/', '[::1]'],
+    ['kafka://Broker:9092', 'broker'],
+    ['https://', undefined],
+  ])('for the URL %j: the host that a client would reach', (url, host) => {
+    expect(ecsOf({ actor: { name: 'ann' }, url }).fields.get('url.domain')).toBe(host);
   });
 
   test('for a URL: the whole, and its host', () => {

@@ -47,11 +47,34 @@ describe('a list of changes', () => {
     [[{ field: 'enabled' }]],
     [[{ from: 1, to: 2 }]],
     [[{ field: '', from: 1, to: 2 }]],
-    [[...list, { field: 'enabled', from: 1, to: 2 }]],
     [[...list, 'and more']],
-    [Array.from({ length: 201 }, (_, i) => ({ field: `f${i}`, to: 1 }))],
   ])('is none: %j', (value) => {
     expect(sidesOf(value)).toBeUndefined();
+  });
+
+  test('may be long: no number of other changes hides one', () => {
+    const others = Array.from({ length: 1_000 }, (_, i) => ({ field: `f${i}`, from: 1, to: 2 }));
+
+    expect(sidesOf([...others, ...list])).toMatchObject({
+      before: { f999: 1, enabled: true },
+      after: { f999: 2, enabled: false },
+    });
+  });
+
+  test('may name a field several times, which then has a list of values', () => {
+    const added = ['a', 'b'].map((to) => ({ field: 'member', from: null, to }));
+
+    expect(sidesOf([...list, ...added])).toEqual({
+      before: { enabled: true, action: 'block', member: [null, null] },
+      after: { enabled: false, action: 'log', member: ['a', 'b'] },
+    });
+  });
+
+  test('has the first of several values for one side, also if it is null', () => {
+    expect(sidesOf([{ field: 'x', from: null, old: 5, to: null, new: 7 }])).toEqual({
+      before: { x: null },
+      after: { x: null },
+    });
   });
 
   test('may name any field', () => {
