@@ -3,13 +3,14 @@
 // mistake; a file without an id is an error, never "no companies".
 
 import { createHash } from 'node:crypto';
+import { readRegularFile } from '../tools/index.ts';
 import { isCompanyId, type UpstreamBlock, type UpstreamSettings } from '../upstream/index.ts';
 import { type BlockReading, shown } from './block.ts';
 import { placeholderWord } from './placeholders.ts';
-import { readFile, whyUnreadable } from './references.ts';
+import { whyUnreadable } from './references.ts';
 import type { NamedBlock } from './section.ts';
 
-/** Limit in bytes: a device or a log file named by mistake is reported. */
+/** Limit in bytes: a log file named by mistake is reported. */
 const fileBytesMax = 16 * 1024 * 1024;
 
 /** The companies of an upstream, from its list or its file; null: the flaws give the reason. */
@@ -27,7 +28,7 @@ export function readCompanies(
   const called = `the file ${shown(file)}`;
   let bytes: Uint8Array;
   try {
-    bytes = readFile(written.file, configEnv);
+    bytes = configEnv.readFile?.(written.file) ?? readRegularFile(written.file, fileBytesMax);
   } catch (error) {
     const message = `${called} cannot be read: ${whyUnreadable(error)}; create it with one company id per line`;
     if (configEnv.placeholders !== 'all') {

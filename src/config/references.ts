@@ -5,6 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import { ExportError, errorCodeOf } from '../contracts/index.ts';
+import { notRegular } from '../tools/index.ts';
 import { commandValues, type SecretCommand, shownCommand, splitCommand } from './commands.ts';
 
 /** The environment of a config: variables, and the files that references name. */
@@ -244,6 +245,8 @@ export function whyUnreadable(error: unknown): string {
       return 'no permission to read it';
     case 'EISDIR':
       return 'it is a directory';
+    case notRegular:
+      return 'it is a pipe, a device or a socket';
     default:
       return code || 'it is not readable';
   }

@@ -1,10 +1,19 @@
 // The last lines of a run's log, kept beside the state for `sluice support`. Invariants: only the fields listed here are
 // kept, so no text of a record, of upstream or of a receiver gets into the file; the file is bounded; a failure to write
-// it never disturbs the run.
+// it never disturbs the run, nor does a pipe or a link in its place; a line that a kill cut is left out when it is read.
 
-import { appendFileSync, existsSync, readFileSync, renameSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import type { ErrorDetails, Log } from '../contracts/index.ts';
+import { type ErrorDetails, isObject, type Log } from '../contracts/index.ts';
+import { readRegularFile } from '../tools/index.ts';
 import {
   type LineHead,
   LinesLog,
@@ -53,20 +62,13 @@ export function ownPath(path: string): string {
 export function withTail(log: Log, dir: string, level: LogLevel): Log {
   const waiting: string[] = [];
   const file = join(dir, name);
-  let bytes: number | null = null;
   const keep = ({ level: at, event, text }: LineHead, fields: ErrorDetails) => {
     const line = { time: new Date().toISOString(), level: at, event, msg: text };
     waiting.push(`${JSON.stringify({ ...line, ...ownFields(fields) })}\n`);
     if (waiting.length > waitingMax) waiting.shift();
     if (!existsSync(dir)) return;
     const lines = waiting.splice(0).join('');
-    bytes ??= existsSync(file) ? statSync(file).size : 0;
-    if (bytes > bytesMax) {
-      renameSync(file, join(dir, olderName));
-      bytes = 0;
-    }
-    appendFileSync(file, lines, { mode: 0o600 });
-    bytes += Buffer.byteLength(lines);
+    if (append(file, lines) > bytesMax) renameSync(file, join(dir, olderName));
   };
   return new LinesLog((head, fields) => {
     const known = fields();
@@ -80,14 +82,45 @@ export function withTail(log: Log, dir: string, level: LogLevel): Log {
   });
 }
 
+const appending =
+  constants.O_WRONLY |
+  constants.O_APPEND |
+  constants.O_CREAT |
+  constants.O_NOFOLLOW |
+  constants.O_NONBLOCK;
+
+/** Appends to a regular file, and returns its size. */
+function append(path: string, text: string): number {
+  const file = openSync(path, appending, 0o600);
+  try {
+    if (!fstatSync(file).isFile()) throw new Error(`${path} is no regular file`);
+    writeSync(file, text);
+    return fstatSync(file).size;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A file of more bytes was not written by sluice. */
+const readMax = 8 * bytesMax;
+
 /** The last lines that were kept in a directory, oldest first; each is JSON. */
 export function lastLines(dir: string, linesMax: number): readonly string[] {
   const texts = [olderName, name].map((one) => {
     try {
-      return readFileSync(join(dir, one), 'utf8');
+      const bytes = readRegularFile(join(dir, one), readMax);
+      return bytes.length > readMax ? '' : bytes.toString('utf8');
     } catch {
       return '';
     }
   });
-  return texts.join('').split('\n').filter(Boolean).slice(-linesMax);
+  return texts.join('\n').split('\n').filter(isWhole).slice(-linesMax);
+}
+
+function isWhole(line: string): boolean {
+  try {
+    return isObject(JSON.parse(line));
+  } catch {
+    return false;
+  }
 }

@@ -27,6 +27,7 @@ export {
 } from './problem.ts';
 export { cutRecords, idDigest, type RecordList, scanBody, scanLines } from './record-list.ts';
 export { bomEnd, parseBody, sourceBytesAt, sourceTextAt, valueAt } from './records.ts';
+export { notRegular, readRegularFile } from './regular-file.ts';
 export { SharedCall } from './shared-call.ts';
 export {
   agoText,

@@ -1,9 +1,12 @@
 // `companies: { file: PATH }`: which lines are ids, which files are errors, and that a stored copy of the config has the ids
 // that were read.
 
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseCompanies } from '../../src/config/companies.ts';
 import { parseConfig } from '../../src/config/config.ts';
+import { tempDir } from '../support/temp.ts';
 import { aConfig, configEnv, flawLines } from './config-text.ts';
 
 const parse = (text: string) => parseCompanies(Buffer.from(text));
@@ -81,4 +84,14 @@ test('a list, a file and nothing else', () => {
   expect(flawLines(written('{ file: ids.txt, more: 1 }'), withFile('c\n'))[0]).toContain('more');
   expect(flawLines(written('ids.txt'))[0]).toContain('upstreams.ops.companies: ');
   expect(flawLines(written('[a, a]'))[0]).toContain('each company may be here once');
+});
+
+test('a pipe or a device as the file is an error, and blocks nothing', () => {
+  const pipe = join(tempDir('companies-'), 'ids');
+  expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
+
+  for (const path of [pipe, '/dev/zero']) {
+    const parse = () => parseConfig(written(`{ file: ${path} }`), 'c.yaml', { env: {} });
+    expect(parse).toThrow('it is a pipe, a device or a socket');
+  }
 });
