@@ -1,7 +1,7 @@
 // `sluice support`: canaries in every secret, record field, cursor, token and answer are in no file of the bundle.
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -81,6 +81,8 @@ status: { listen: "127.0.0.1:0", token: ${canary}-status, tokens: { view: ${cana
 `,
   );
   await runHere(['run', '-c', config, '--once', '--timeout', '5s']);
+  // A line that a kill cut.
+  appendFileSync(join(dir, 'state/log-tail.ndjson'), '{"torn');
   const out = join(dir, 'bundle.tar.gz');
 
   const { stdout, stderr, exitCode } = await runHere(['support', '-c', config, '--out', out]);
