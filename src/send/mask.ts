@@ -170,10 +170,7 @@ class Cleaner {
     const forms = new Map<string, string>();
     for (const [value, replacement] of known) {
       if (value.length < withinTextFrom) continue;
-      // As parts of an address, or of JSON within a text, a value has other forms.
-      for (const form of [value, encoded(value), JSON.stringify(value).slice(1, -1)]) {
-        forms.set(form.toLowerCase(), replacement);
-      }
+      for (const form of formsOf(value)) forms.set(folded(form), replacement);
     }
     this.#folded = forms;
     const longestFirst = [...forms.keys()].toSorted((a, b) => b.length - a.length);
@@ -189,7 +186,7 @@ class Cleaner {
     const whole = this.#known.get(text);
     if (whole !== undefined) return whole;
     if (this.#pattern === null) return text;
-    return text.replace(this.#pattern, (found) => this.#folded.get(found.toLowerCase()) ?? removed);
+    return text.replace(this.#pattern, (found) => this.#folded.get(folded(found)) ?? removed);
   }
 
   #value(
@@ -230,8 +227,33 @@ function unused(key: string, taken: Readonly<Record<string, unknown>>): string {
   return name;
 }
 
-function encoded(value: string): string {
-  return encodeURIComponent(value.toWellFormed());
+/** The forms of a value in other texts: in an address, in a form or query, and in JSON, also if that is ASCII only. */
+function formsOf(value: string): readonly string[] {
+  const isAscii = /^[ -~]*$/.test(value);
+  const cases = [value.toUpperCase(), value.toLowerCase()];
+  const spellings = isAscii
+    ? [value]
+    : [value, value.normalize('NFC'), value.normalize('NFD'), ...cases];
+  return spellings.flatMap((text) => {
+    const encoded = encodeURIComponent(text.toWellFormed());
+    const json = JSON.stringify(text).slice(1, -1);
+    return [text, encoded, encoded.replaceAll('%20', '+'), json, isAscii ? json : asciiJson(json)];
+  });
+}
+
+function asciiJson(json: string): string {
+  return json.replace(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** In lower case, as far as a pattern that ignores case does so: `İ` has no lower case of one letter. */
+function folded(text: string): string {
+  return text.replace(/\p{Lu}/gu, (letter) => {
+    const lower = letter.toLowerCase();
+    return lower.length === letter.length ? lower : letter;
+  });
 }
 
 /** The pattern of a value; a short one, or an address, counts only where it stands alone. */

@@ -89,6 +89,39 @@ test('a masked value is replaced in every other text, number and upstream key to
   expect(event.ocsf.actor?.user?.email_addr).toBe('eve@example.com');
 });
 
+test.each([
+  ['a letter whose lower case is longer', 'İbrahim Kılıç'],
+  ['a letter whose upper case is longer', 'Anna Groß-Weißhaupt'],
+  ['a blank', 'Ann Smith'],
+  ['letters beyond ASCII', 'Zoë Müller'],
+])('a name with %s leaves no copy in a text', (_, name) => {
+  const mask = compileMask({ masks: { 'actor.user.name': 'hash' }, key });
+  const ascii = JSON.stringify({ name }).replace(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  const copies = [
+    `by ${name}`,
+    `by ${name.toUpperCase()}`,
+    `by ${name.toLowerCase()}`,
+    `by ${name.normalize('NFD')}`,
+    `/q?${new URLSearchParams({ name })}&x=1`,
+    `/q?name=${encodeURIComponent(name)}`,
+    `raw ${ascii}`,
+  ];
+  const { ocsf } = anEvent({ ocsf: { actor: { user: { name } }, unmapped: { copies } } });
+
+  const masked = mask.apply(ocsf);
+
+  const hash = masked.actor?.user?.name as string;
+  expect(masked.unmapped?.copies).toEqual([
+    ...Array.from({ length: 4 }, () => `by ${hash}`),
+    `/q?name=${hash}&x=1`,
+    `/q?name=${hash}`,
+    `raw {"name":"${hash}"}`,
+  ]);
+});
+
 test('where reads the value before the mask, and the error of a filter shows none', () => {
   const failures: FilterFailure[] = [];
   const where =
