@@ -1,7 +1,8 @@
 // Detects a stream whose volume falls below `expect_volume`. Records are counted in slots of a twelfth of the period, so
 // the sum covers the last period. A stream below the volume is reported once, and once more when the volume is back.
-// Invariants: the reported state is durable, in one transaction with its event; nothing is judged before a whole period
-// was observed, nor after a start until a poll has caught up, because records of the time between arrive late.
+// Invariants: each check stores its count; the reported state is durable, in one transaction with its event; nothing is
+// judged before a whole period was observed, nor after a start until a poll has caught up, because records of the time
+// between arrive late.
 
 import { z } from 'zod';
 import { Identifier } from '../list/index.ts';
@@ -82,8 +83,10 @@ export class VolumeWatch {
     const slots = slotsWith(known.slots, records - this.#records, { now, perMs });
     const isNewSlot = slots.at(-1)?.[0] !== known.slots.at(-1)?.[0];
     const count = slots.reduce((sum, [, n]) => sum + n, 0);
+    // The setting may have been absent, or its period shorter: then there are no slots for a whole period.
+    const countedFrom = Math.max(known.since, slots[0]?.[0] ?? now);
     const isJudged =
-      isEnded !== true && now - known.since >= perMs && (caughtUpAt ?? 0) >= this.#begunAt;
+      isEnded !== true && now - countedFrom >= perMs && (caughtUpAt ?? 0) >= this.#begunAt;
     let { lowSince } = known;
     let finding: VolumeCondition | null = null;
     if (lowSince === null && isJudged && count < atLeast) {
@@ -93,7 +96,8 @@ export class VolumeWatch {
       finding = this.#condition('source.volume_back', count, lowSince);
       lowSince = null;
     }
-    if (isNewSlot || finding !== null) {
+    // Each count is stored at once: a kill that loses one would make the volume look low.
+    if (isNewSlot || records !== this.#records || finding !== null) {
       await this.#save({ ...known, slots, lowSince }, finding);
     } else this.#known = { ...known, slots };
     this.#records = records;

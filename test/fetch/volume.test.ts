@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp.ts';
 
 const stream = { name: 'web/c-1', source: 'web', company: 'c-1' };
 
-function aWatch(spool: Spool, clock: ManualClock) {
+function aWatch(spool: Spool, clock: ManualClock, perMs = hourMs, atLeast = 10) {
   const state = {
     records: 0,
     polls: 1,
@@ -19,7 +19,7 @@ function aWatch(spool: Spool, clock: ManualClock) {
     error: null,
     isEnded: false,
   };
-  const expected = { perMs: hourMs, atLeast: 10 };
+  const expected = { perMs, atLeast };
   const deps = { stream, spool, clock, log: silent, expected };
   const watch = new VolumeWatch(deps, () => state as never);
   /** Time passes in steps of five minutes, with so many records in each. */
@@ -100,5 +100,41 @@ test('a stream whose API has ended is not expected to bring records', async () =
   await pass(5 * hourMs, 0);
 
   expect(await reported(spool)).toEqual([]);
+  await spool.close();
+});
+
+test('a kill loses no counted record, so it makes no false report', async () => {
+  const clock = manualClock();
+  const spool = await aSpool(tempDir('volume-'));
+  const killed = aWatch(spool, clock);
+  await killed.pass(50 * minuteMs, 0);
+  await killed.pass(5 * minuteMs, 1);
+  clock.jump(minuteMs);
+  killed.state.records += 9;
+  await killed.watch.look();
+
+  const next = aWatch(spool, clock);
+  await next.pass(15 * minuteMs, 0);
+
+  expect(await reported(spool)).toEqual([]);
+  await spool.close();
+});
+
+test.each([
+  ['a longer period', 4 * hourMs, 40, 0],
+  ['the setting was absent for longer than a period', hourMs, 10, 30 * hourMs],
+])('nothing is judged before a whole period was observed: %s', async (...row) => {
+  const [, perMs, atLeast, absentMs] = row;
+  const clock = manualClock();
+  const spool = await aSpool(tempDir('volume-'));
+  await aWatch(spool, clock).pass(5 * hourMs, 1);
+  clock.jump(absentMs);
+
+  const changed = aWatch(spool, clock, perMs, atLeast);
+  await changed.pass(20 * minuteMs, 0);
+  expect(await reported(spool)).toEqual([]);
+  await changed.pass(perMs, 0);
+
+  expect(await reported(spool)).toMatchObject([{ condition: 'source.volume_low' }]);
   await spool.close();
 });
