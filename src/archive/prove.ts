@@ -37,18 +37,19 @@ export interface RecordPosition {
 
 /**
  * Finds the record with this uid; null if no page has it, except pruned pages. Throws a SyntaxError, also if a page
- * that may have it cannot be read.
+ * that may have it cannot be read. `from`: index of the first entry to search.
  */
 export async function findRecord(
   reader: ArchiveReader,
   uid: string,
   span?: { readonly from: number; readonly to: number },
+  from = 0,
 ): Promise<RecordPosition | null> {
   const size = await sizeOf(reader);
   const requested = Buffer.from(uid, 'hex');
   const erasures = await erasuresIn(reader);
   let unread: string | null = null;
-  for await (const { index, bytes, entry } of loggedEntries(reader, size)) {
+  for await (const { index, bytes, entry } of loggedEntries(reader, size, from)) {
     if (entry.t !== 'page' || entry.kept === 0 || !isWithin(entry, span)) continue;
     const versions = versionsOf(entry, erasures);
     if (versions.length === 1) {
@@ -71,14 +72,15 @@ export async function findRecord(
 }
 
 /**
- * Proves the record with this uid; null if no page has it. Throws a SyntaxError, and an ExportError for an erased
- * record.
+ * Proves the record with this uid; null if no page from the entry `from` on has it. Throws a SyntaxError, and an
+ * ExportError for an erased record.
  */
 export async function proveRecord(
   reader: ArchiveReader,
   uid: string,
+  from = 0,
 ): Promise<ProvenRecord | null> {
-  const found = await findRecord(reader, uid);
+  const found = await findRecord(reader, uid, undefined, from);
   return found === null ? null : await proofOf(reader, found);
 }
 

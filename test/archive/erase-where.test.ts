@@ -4,7 +4,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { signingKeyText } from '../../src/archive/note.ts';
+import { proveRecord } from '../../src/archive/prove.ts';
+import { ArchiveReader } from '../../src/archive/reader.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
+import type { ObjectStore } from '../../src/objects/store.ts';
 import { runHere } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
 import { archived, aSigner, aWriter, heldPages, type State, uidsOfPages } from './a-writer.ts';
@@ -80,6 +84,65 @@ test('without a match, a config or one of both options nothing is requested', as
   expect(failing.stderr).toContain('9 events on which the filter failed');
   expect([bare, both, wrong].map(({ exitCode }) => exitCode)).toEqual([64, 64, 64]);
   expect(readdirSync(location)).not.toContain('erase');
+});
+
+test('an archive that another key signs lists nothing and requests nothing', async () => {
+  const { location, writer, file, run } = await anArchive();
+  await writer.close();
+  const other = aSigner('archive.test', 2).verifier.vkey;
+  const matching = ['--where', where, '-c', file];
+  const reason = ['--reason', 'x', '--yes'];
+  // The key of the config's sink is used without --key.
+  const own = join(tempDir(), 'own.yaml');
+  const keyFile = join(tempDir(), 'archive.key');
+  writeFileSync(keyFile, signingKeyText('archive.test', Buffer.alloc(32, 2)), { mode: 0o600 });
+  const sink = `{ type: archive, location: ${location}, signing_key: "\${file:${keyFile}}" }`;
+  writeFileSync(own, config.replace('{ type: stdout }', sink));
+  const out = join(tempDir(), 'export');
+
+  const refused = [
+    await run('erase', location, ...matching, ...reason, '--key', other),
+    await run('erase', location, '--where', where, '-c', own, ...reason),
+    await run('export', location, '--where', where, '-c', own, '--out', out),
+  ];
+  const unknown = await run('erase', location, ...matching, '--reason', 'x');
+  const known = await run('erase', location, ...matching, '--reason', 'x', '--key', vkey);
+
+  for (const { exitCode, stdout } of refused) {
+    expect(exitCode).toBe(1);
+    expect(stdout).toBe('');
+  }
+  expect(readdirSync(location)).not.toContain('erase');
+  expect(unknown.stderr).toContain('not proven: no key is known');
+  expect(known.stdout).toContain('2 records would go');
+  expect(known.stderr).not.toContain('not proven');
+});
+
+test('an export reads the entries of a page once per record, and not the log', async () => {
+  const location = tempDir();
+  const writer = await aWriter({ store: openDirectory(location), state: { mark: null } });
+  const pages = heldPages(300);
+  await archived(writer, pages);
+  await writer.close();
+  const store = openDirectory(location);
+  let reads = 0;
+  const reader = new ArchiveReader({
+    ...store,
+    list: store.list.bind(store),
+    read: (name, range) => {
+      reads += 1;
+      return store.read(name, range);
+    },
+  } as ObjectStore);
+  const uid = uidsOfPages(pages).at(-1) ?? '';
+  const searched = await proveRecord(reader, uid);
+  const whole = reads;
+  reads = 0;
+
+  const found = await proveRecord(reader, uid, searched?.proof.index);
+
+  expect(found?.proof.index).toBe(searched?.proof.index);
+  expect(reads).toBeLessThan(whole / 10);
 });
 
 test('a hold of one match keeps all of them', async () => {

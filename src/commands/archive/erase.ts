@@ -1,6 +1,6 @@
-// `sluice archive erase`: requests the erasure of records, one by its uid or all that match a filter, from the process that writes the archive. As with `prune`,
-// only a process that can sign the deletion deletes. Holds and locks that keep the record are found here, before the
-// request is written.
+// `sluice archive erase`: requests the erasure of records, one by its uid or all that match a filter, from the process
+// that writes the archive. As with `prune`, only a process that can sign the deletion deletes. Holds and locks that keep
+// the record are found here, before the request is written.
 
 import {
   type Copy,
@@ -20,7 +20,8 @@ import { timeText } from '../../tools/index.ts';
 import { type CommandDeps, defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
 import { holdsAt, locationArgument, provenArchive, signatureOf, signWithOption } from './given.ts';
-import { listMatches, matchesIn, uidsByLocation, whereOptions } from './matches.ts';
+import { listMatches, type Matches, matchesIn, uidsByLocation, whereOptions } from './matches.ts';
+import { keysFor, trustedArchive, trustedKeyOption } from './trusted.ts';
 
 const reasonMax = 1_000;
 
@@ -35,16 +36,18 @@ export const erase = defineCommand({
     from: { value: 'time', about: 'with --where: records read from this time on (RFC 3339)' },
     to: { value: 'time', about: 'with --where: records read before this time' },
     reason: { value: 'text', about: 'reason; stays in the archive for good', needed: true },
+    key: trustedKeyOption,
     signWith: signWithOption,
     yes: { about: 'do not prompt' },
   },
   more: `Give --uid or --where. With --where the matching records are listed first: uid, time, stream and sentence. All of
 them are requested, or none. The filter decides over events; test for a field with has(event.…).
+The key in --key or --config must have signed the archive, so that no other process can put foreign uids into the list.
 Prompts on a terminal, otherwise requires --yes. The process that writes the archive rewrites every page with a
 record, byte for byte, and every object of the lake with its event. It does so with its next checkpoint, or at its
 next start. The command is refused, with the date, while a hold or a lock keeps one of these. Events at other sinks
 are not changed.`,
-  async run({ location, uid, where, config, from, to, reason, signWith, yes }, deps) {
+  async run({ location, uid, where, config, from, to, reason, key, signWith, yes }, deps) {
     const { out, err } = deps;
     if ((uid === undefined) === (where === undefined)) {
       throw new UsageError('give one of --uid and --where');
@@ -56,14 +59,18 @@ are not changed.`,
       throw new UsageError(`--reason: expected some text of at most ${reasonMax} characters`);
     }
     let requested: ReadonlyMap<string, readonly string[]> = new Map([[location, [uid ?? '']]]);
+    let trusted = keysFor(location, key, null);
     if (where !== undefined) {
-      const matches = await matchesIn(location, { where, config, from, to, trusted: null }, deps);
+      const matches = await matchesIn(location, { where, config, from, to, key }, deps);
       listMatches(matches, deps);
+      trusted = matches.trusted;
       requested = uidsByLocation(matches.found);
       if (requested.size === 0) return 1;
     }
     const plans: Planned[] = [];
-    for (const [place, uids] of requested) plans.push(...(await plansFor(place, uids, deps)));
+    for (const [place, uids] of requested) {
+      plans.push(...(await plansFor(place, { uids, trusted }, deps)));
+    }
     const [missing] = plans.filter(({ state }) => state === 'missing');
     if (missing !== undefined) {
       err(`no record of the archive has the uid ${missing.uid}`);
@@ -110,10 +117,13 @@ type Due = Extract<Planned, { readonly state: 'due' }>;
 
 async function plansFor(
   location: string,
-  uids: readonly string[],
+  { uids, trusted }: { readonly uids: readonly string[]; readonly trusted: Matches['trusted'] },
   { env }: Pick<CommandDeps, 'env'>,
 ): Promise<readonly Planned[]> {
-  const reader = await provenArchive(location, env);
+  const reader =
+    trusted === null
+      ? await provenArchive(location, env)
+      : await trustedArchive(location, trusted, env);
   const plans: Planned[] = [];
   for (const uid of uids) plans.push(await planOf(reader, uid, location));
   return plans;

@@ -3,8 +3,8 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-
-import { encodeProof, exportRange, proveRecord } from '../../archive/audit.ts';
+import { encodeProof, exportRange, type ProvenRecord, proveRecord } from '../../archive/audit.ts';
+import type { ArchiveReader } from '../../archive/index.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { openDirectory } from '../../objects/index.ts';
 import { counted, shellWord, sizeText } from '../../terminal/index.ts';
@@ -13,15 +13,13 @@ import { timeTyped } from '../shared/typed.ts';
 import { locationArgument } from './given.ts';
 import {
   listMatches,
+  type Matches,
   type MatchWishes,
   matchesIn,
   type RecordMatch,
   whereOptions,
 } from './matches.ts';
 import { keysFor, trustedArchive, trustedKeyOption } from './trusted.ts';
-
-/** Keys, one of which must have signed the archive; null: no key is known. */
-type Keys = MatchWishes['trusted'];
 
 /** Copies a span of an archive. */
 export const archiveExport = defineCommand({
@@ -41,9 +39,8 @@ Without --where the export has the tree and all entries, so that the proofs are 
 size and its time, and nothing of its content. Bodies are copied in whole segments, events of a lake in whole cuts.`,
   async run({ location, from, to, where, config, out: directory, key }, deps) {
     const { out, env } = deps;
-    const trusted = keysFor(location, key, null);
     if (where !== undefined) {
-      return await exportMatches(location, { where, config, from, to, directory, trusted }, deps);
+      return await exportMatches(location, { where, config, from, to, directory, key }, deps);
     }
     if (from === undefined || to === undefined) {
       throw new UsageError('give --from and --to, or --where');
@@ -51,7 +48,7 @@ size and its time, and nothing of its content. Bodies are copied in whole segmen
     const span = { from: timeTyped('from', from), to: timeTyped('to', to) };
     if (span.to <= span.from) throw new UsageError('--to: expected a time after --from');
     try {
-      const reader = await trustedArchive(location, trusted, env);
+      const reader = await trustedArchive(location, keysFor(location, key, null), env);
       const into = openDirectory(directory);
       const { pages, segments, bytes } = await exportRange(reader, { ...span, into });
       out(`${counted(pages, 'page')} in ${counted(segments, 'segment')}, ${sizeText(bytes)}`);
@@ -71,7 +68,7 @@ size and its time, and nothing of its content. Bodies are copied in whole segmen
 /** Writes each matching record with its proof. */
 async function exportMatches(
   location: string,
-  given: MatchWishes & { readonly directory: string; readonly trusted: Keys },
+  given: MatchWishes & { readonly directory: string },
   deps: CommandDeps,
 ): Promise<ExitCode> {
   const { out, err } = deps;
@@ -83,18 +80,19 @@ async function exportMatches(
   const unique = new Map(matches.found.map((match) => [match.uid, match]));
   const erased: string[] = [];
   let bytes = 0;
-  for (const match of unique.values()) {
-    const proven = await provenRecord(match, given.trusted, deps);
+  for await (const [{ uid }, proven] of provenRecords([...unique.values()], matches, deps)) {
     if (proven === null) {
-      erased.push(match.uid);
+      erased.push(uid);
       continue;
     }
     bytes += proven.record.length;
-    const name = join(directory, match.uid);
+    const name = join(directory, uid);
     writing(() => writeFileSync(`${name}.record`, proven.record, { mode: 0o640 }));
     writing(() => writeFileSync(`${name}.proof`, encodeProof(proven.proof), { mode: 0o640 }));
   }
-  const lines = [...unique.values()].map(({ location: _, ...match }) => JSON.stringify(match));
+  const lines = [...unique.values()].map(({ location: _, entry: __, ...match }) =>
+    JSON.stringify(match),
+  );
   writing(() =>
     writeFileSync(join(directory, 'matches.ndjson'), `${lines.join('\n')}\n`, { mode: 0o640 }),
   );
@@ -106,11 +104,25 @@ async function exportMatches(
   return 0;
 }
 
-/** Null: the record was erased. */
-async function provenRecord({ location, uid }: RecordMatch, trusted: Keys, { env }: CommandDeps) {
-  const reader = await trustedArchive(location, trusted, env);
+/** Each record with its proof; null: it was erased. An archive is opened once for all of its records. */
+async function* provenRecords(
+  found: readonly RecordMatch[],
+  { trusted }: Pick<Matches, 'trusted'>,
+  { env }: CommandDeps,
+): AsyncGenerator<readonly [RecordMatch, ProvenRecord | null]> {
+  for (const [location, matches] of Map.groupBy(found, (match) => match.location)) {
+    const reader = await trustedArchive(location, trusted, env);
+    try {
+      for (const match of matches) yield [match, await provenRecord(reader, match)];
+    } finally {
+      reader.store.close();
+    }
+  }
+}
+
+async function provenRecord(reader: ArchiveReader, { location, uid, entry }: RecordMatch) {
   try {
-    return await proveRecord(reader, uid);
+    return await proveRecord(reader, uid, entry);
   } catch (error) {
     if (error instanceof ExportError && error.code === 'sink_refused') return null;
     if (!(error instanceof SyntaxError)) throw error;
@@ -118,8 +130,6 @@ async function provenRecord({ location, uid }: RecordMatch, trusted: Keys, { env
       next: 'The archive is damaged: `npx sluice archive verify` lists every break.',
       cause: error,
     });
-  } finally {
-    reader.store.close();
   }
 }
 

@@ -10,9 +10,9 @@ import { counted } from '../../terminal/index.ts';
 import { cleanText, timeText } from '../../tools/index.ts';
 import type { CommandDeps } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
-import { timeTyped } from '../shared/typed.ts';
 import { archivesAt } from './given.ts';
-import { trustedArchive } from './trusted.ts';
+import { readSpanGiven, type TimeSpan } from './raw.ts';
+import { keysFor, notProvenText, trustedArchive } from './trusted.ts';
 
 const textMax = 200;
 
@@ -29,6 +29,8 @@ export const whereOptions = {
 export interface RecordMatch {
   /** The archive, of several shards its own. */
   readonly location: string;
+  /** Index of the entry of its page. */
+  readonly entry: number;
   readonly uid: string;
   readonly stream: string;
   /** The event's time and the time of reading, RFC 3339. */
@@ -45,7 +47,11 @@ export interface Matches {
   readonly unjudged: number;
   /** Pages whose bodies were deleted. */
   readonly pruned: number;
+  /** Keys, one of which signed the archive; null: no key is known. */
+  readonly trusted: Keys;
 }
+
+type Keys = readonly Verifier[] | null;
 
 /** Records to find. */
 export interface MatchWishes {
@@ -54,29 +60,31 @@ export interface MatchWishes {
   /** Span of the time of reading (RFC 3339), its end excluded. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  /** Keys, one of which must have signed the archive; null: no key is known. */
-  readonly trusted: readonly Verifier[] | null;
+  /** `--key`: one of these must have signed the archive. Default: the key of the config's sink that writes it. */
+  readonly key: readonly string[] | undefined;
 }
 
-/** Finds the records, in the order of reading. Throws a UsageError, and an ExportError if the archive is damaged. */
+/**
+ * Finds the records, in the order of reading. Reports that no key is known: another process that writes the store could
+ * then show foreign uids. Throws a UsageError, and an ExportError if the archive is damaged.
+ */
 export async function matchesIn(
   location: string,
   wishes: MatchWishes,
-  { env }: Pick<CommandDeps, 'env'>,
+  { env, err }: Pick<CommandDeps, 'env' | 'err'>,
 ): Promise<Matches> {
-  const { where, config: file, trusted } = wishes;
+  const { where, config: file } = wishes;
   if (file === undefined) throw new UsageError('--where: give the config with -c FILE as well');
   const { config } = readConfigToLook(file, env);
-  const from =
-    wishes.from === undefined ? Number.NEGATIVE_INFINITY : timeTyped('from', wishes.from);
-  const to = wishes.to === undefined ? Number.POSITIVE_INFINITY : timeTyped('to', wishes.to);
-  if (to <= from) throw new UsageError('--to: expected a time after --from');
+  const span = readSpanGiven(wishes);
   const judge = judgeOf(where);
+  const trusted = keysFor(location, wishes.key, config);
+  if (trusted === null) err(notProvenText);
   const found: RecordMatch[] = [];
   let unjudged = 0;
   let pruned = 0;
   for (const one of await archivesAt(location, env)) {
-    for await (const page of pagesOf(one, { config, from, to, trusted }, env)) {
+    for await (const page of pagesOf(one, { config, span, trusted }, env)) {
       if (page === null) {
         pruned += 1;
         continue;
@@ -84,11 +92,11 @@ export async function matchesIn(
       for (const event of page.events) {
         const verdict = judge(event);
         if (verdict === 'unjudged') unjudged += 1;
-        if (verdict === 'matches') found.push(matchOf(one, event, page.readAt));
+        if (verdict === 'matches') found.push(matchOf(one, event, page));
       }
     }
   }
-  return { found, unjudged, pruned };
+  return { found, unjudged, pruned, trusted };
 }
 
 /** Lists them, and reports the records that were not judged. */
@@ -125,22 +133,19 @@ function judgeOf(where: string): (event: Event) => 'matches' | 'differs' | 'unju
   }
 }
 
+interface MatchedPage {
+  readonly entry: number;
+  readonly readAt: string;
+  readonly events: readonly Event[];
+}
+
 /** The events of each page; null: its body was deleted. */
 async function* pagesOf(
   location: string,
-  {
-    config,
-    from,
-    to,
-    trusted,
-  }: {
-    readonly config: Config;
-    readonly from: number;
-    readonly to: number;
-    readonly trusted: MatchWishes['trusted'];
-  },
+  given: { readonly config: Config; readonly span: TimeSpan; readonly trusted: Keys },
   env: CommandDeps['env'],
-): AsyncGenerator<{ readonly events: readonly Event[]; readonly readAt: string } | null> {
+): AsyncGenerator<MatchedPage | null> {
+  const { config, span, trusted } = given;
   const normaliserOf = normalisersOf(
     Object.entries(config.sources).map(([name, source]) => ({
       name,
@@ -149,16 +154,17 @@ async function* pagesOf(
   );
   const reader = await trustedArchive(location, trusted, env);
   try {
-    for await (const { entry } of loggedEntries(reader, reader.head.size)) {
+    for await (const { index, entry } of loggedEntries(reader, reader.head.size)) {
       if (entry.t !== 'page' || entry.kept === 0 || entry.kind === 'answer') continue;
       const at = Date.parse(entry.fetched_at);
-      if (at < from || at >= to) continue;
+      if (at < span.from || at >= span.to) continue;
       const held = await archivedPage(reader, entry, 0);
       yield held === null
         ? null
         : {
-            events: new DecodedPage(held, normaliserOf(held.context)).events,
+            entry: index,
             readAt: entry.fetched_at,
+            events: new DecodedPage(held, normaliserOf(held.context)).events,
           };
     }
   } catch (error) {
@@ -172,9 +178,13 @@ async function* pagesOf(
   }
 }
 
-function matchOf(location: string, { uid, stream, ocsf }: Event, readAt: string): RecordMatch {
+function matchOf(
+  location: string,
+  { uid, stream, ocsf }: Event,
+  { entry, readAt }: MatchedPage,
+): RecordMatch {
   const message = cleanText(ocsf.message ?? ocsf.class_name ?? '', textMax);
-  return { location, uid, stream, time: timeText(ocsf.time), read_at: readAt, message };
+  return { location, entry, uid, stream, time: timeText(ocsf.time), read_at: readAt, message };
 }
 
 /** The locations of matches, each with its uids. */
