@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { duration, proxy, secret, tls } from '../contracts/config.ts';
 import { proxyOfEnvironment, type Secret, type TlsSettings } from '../contracts/index.ts';
+import { environmentProxy } from '../tools/index.ts';
 
 const connectMsMax = 10_000;
 const requestMsMax = 60_000;
@@ -80,11 +81,13 @@ export function clientConfig({
 }: BucketSettings) {
   const checksumsWhen =
     checksums === 'always' ? ('WHEN_SUPPORTED' as const) : ('WHEN_REQUIRED' as const);
-  const address = proxy?.reveal();
-  const proxyEnv =
-    address === proxyOfEnvironment
-      ? process.env
-      : address && { HTTP_PROXY: address, HTTPS_PROXY: address };
+  const given = proxy?.reveal();
+  // NO_PROXY as every other sink reads it: Node's own reading has no CIDR blocks and no subdomains.
+  const address =
+    given === proxyOfEnvironment
+      ? environmentProxy(endpoint ?? addressOf(region), process.env)?.address
+      : given;
+  const proxyEnv = address && { HTTP_PROXY: address, HTTPS_PROXY: address };
   const through = { keepAlive: true, ...(proxyEnv && { proxyEnv }) };
   const file = (path: string | undefined) => (path === undefined ? undefined : readFileSync(path));
   return {
@@ -123,6 +126,11 @@ export function clientConfig({
       },
     },
   };
+}
+
+/** The address of S3 in a region; buckets are names below it. */
+function addressOf(region = 'us-east-1'): string {
+  return `https://s3.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 }
 
 /** A bucket's name, as S3 allows it. */

@@ -155,6 +155,22 @@ describe(`objects in a bucket of ${name}`, () => {
     expect([...(await server.objects(bucket)).keys()]).toEqual(['x']);
   });
 
+  test.each([
+    ['', 1],
+    ['127.0.0.0/8', 0],
+  ])('proxy: env with NO_PROXY %j leads %i requests through the proxy', async (noProxy, count) => {
+    const { bucket } = await aBucket();
+    const { port, seen } = await aProxy();
+    vi.stubEnv('HTTP_PROXY', `http://127.0.0.1:${port}`);
+    vi.stubEnv('NO_PROXY', noProxy);
+    const proxy = new Secret(() => 'env');
+    const store = await openBucket({ ...reached(), bucket, prefix: '', proxy });
+
+    expect(await store.read('x')).toBeNull();
+
+    expect(seen).toHaveLength(count);
+  });
+
   test('an unreachable server is reported as that, and requests under way are given up', async () => {
     const { store, bucket } = await aBucket();
     store.close();
@@ -191,6 +207,7 @@ test('the page of a proxy in place of a response is no response to any request',
 });
 
 afterEach(() => {
+  vi.unstubAllEnvs();
   vi.useRealTimers();
 });
 
