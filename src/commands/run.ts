@@ -3,7 +3,7 @@
 // reported. A second signal ends the process at once and loses nothing either. SIGHUP, or a change of the file or of
 // a companies file, reloads the config (reload.ts).
 
-import { flawText, loadConfig } from '../config/index.ts';
+import { flawText, loadConfig, reloadConfig } from '../config/index.ts';
 import { asExportError, type Log, UsageError } from '../contracts/index.ts';
 import { agreeOnDeployment, agreeOnHomes, listenForShutdown, type Shutdown } from '../run/index.ts';
 import {
@@ -70,8 +70,8 @@ async function runJourney(
   go: (running: Running) => Promise<0 | 1>,
 ): Promise<ExitCode> {
   const { config: file, logLevel, once = false } = given;
-  const read = () => loadConfig(file, { env: deps.env });
-  const config = await read();
+  const config = await loadConfig(file, { env: deps.env });
+  const read = () => reloadConfig(file, { env: deps.env });
   requests?.follow(config);
   const own = await openOwnLog(config, logLevel);
   const { log } = own;

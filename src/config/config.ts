@@ -28,7 +28,7 @@ import { parseListen } from './listen.ts';
 import { checkMasks } from './masks.ts';
 import { checkParents } from './parents.ts';
 import { plainSecretNotices } from './plain-secrets.ts';
-import { prepareCommands } from './prepare-commands.ts';
+import { prepareCommands, refreshCommands } from './prepare-commands.ts';
 import { printOf } from './print.ts';
 import { proxyNotice } from './proxy-notices.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
@@ -106,6 +106,12 @@ export interface Config {
 /** As `readConfig`, once the commands of `${exec:…}` have run that have no value yet. Rejects with a ConfigError. */
 export async function loadConfig(file: string, configEnv: Surroundings): Promise<Config> {
   await prepareCommands(file, configEnv);
+  return readConfig(file, configEnv);
+}
+
+/** As `loadConfig`, for a reload: commands that have a value run again, at most once in 30 s. */
+export async function reloadConfig(file: string, configEnv: Surroundings): Promise<Config> {
+  await refreshCommands(file, configEnv);
   return readConfig(file, configEnv);
 }
 

@@ -9,6 +9,7 @@ export {
   loadConfig,
   parseConfig,
   readConfig,
+  reloadConfig,
 } from './config.ts';
 export type { Path } from './flaws.ts';
 export { placeholderWord } from './placeholders.ts';

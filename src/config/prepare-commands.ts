@@ -16,6 +16,13 @@ export async function prepareCommands(
   await commandValues.prepare(commandsIn(file, configEnv, keys), configEnv.env);
 }
 
+/** Runs those that have no value yet, and the others again, at most once in 30 s. Never rejects. */
+export async function refreshCommands(file: string, configEnv: Surroundings): Promise<void> {
+  const commands = commandsIn(file, configEnv, undefined);
+  const again = commands.map((command) => commandValues.refresh(command, configEnv.env));
+  await Promise.all([commandValues.prepare(commands, configEnv.env), ...again]);
+}
+
 function commandsIn(
   file: string,
   configEnv: Surroundings,

@@ -4,7 +4,7 @@
 // the control topic.
 
 import type { Control } from '../cluster/kafka.ts';
-import { type Config, loadConfig } from '../config/index.ts';
+import { type Config, loadConfig, reloadConfig } from '../config/index.ts';
 import { asExportError, type Log } from '../contracts/index.ts';
 import { systemClock } from '../tools/index.ts';
 import type { LogLevel } from '../watch/log.ts';
@@ -110,8 +110,11 @@ class Shared {
     const now = this.#clock.monotonic();
     if (this.#read === null || reloads > this.#reloads || now - this.#read.at > sharedMs) {
       const { file, env } = this.#deps;
+      // A shard that starts waits for no command.
+      const isReload = this.#read !== null && reloads > this.#reloads;
+      const read = isReload ? reloadConfig : loadConfig;
       this.#reloads = Math.max(reloads, this.#reloads);
-      this.#read = { config: loadConfig(file, { env }), at: now };
+      this.#read = { config: read(file, { env }), at: now };
     }
     return await this.#read.config;
   }

@@ -7,7 +7,7 @@
 import { aborted } from 'node:util';
 import { type ConfigPrint, isGiver, printAfter, processName } from '../cluster/index.ts';
 import { Ownership, processesOf, usedShards } from '../cluster/kafka.ts';
-import { type Config, inShards, loadConfig, ofShard, shardsOf } from '../config/index.ts';
+import { type Config, inShards, ofShard, reloadConfig, shardsOf } from '../config/index.ts';
 import { asExportError, type Clock, type ExportError, type Log } from '../contracts/index.ts';
 import type { RetryRequest } from '../pipeline.ts';
 import { joinedMoment, type StatusMoment } from '../watch/running-status.ts';
@@ -277,7 +277,7 @@ export class ShardKeeper {
       this.#reloadsSeen += 1;
       for (const one of this.#turns.values()) one.reload(reason, this.#reloadsSeen);
       try {
-        const next = await loadConfig(config.file, { env });
+        const next = await reloadConfig(config.file, { env });
         requests.follow(next);
         const requested = new Set(shardsOf({ ...next, state: config.state }));
         const dropped = shardsOf(this.#config).filter((shard) => !requested.has(shard));

@@ -9,6 +9,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { LogRecordExporter } from '@opentelemetry/sdk-logs';
 import type { ErrorDetails, Log, Secret, TlsSettings } from '../contracts/index.ts';
+import { refreshSecrets } from '../tools/index.ts';
 import { type LineHead, LinesLog, type LogLevel, passOn, printable, reaches } from './log.ts';
 
 /** The collector of log lines. */
@@ -105,6 +106,7 @@ export async function openCollectorLog(settings: CollectorLogSettings): Promise<
 /** Counts lines accepted, sent and lost, and logs losses. */
 class Ledger {
   readonly #origin: string;
+  readonly #headers: LogCollector['headers'];
   readonly #beside: Log;
   /** Lines in the queue of the processor, and with the exporter. */
   #waiting = 0;
@@ -113,8 +115,9 @@ class Ledger {
   #reportedMs = Number.NEGATIVE_INFINITY;
   lost = 0;
 
-  constructor({ url }: LogCollector, beside: Log) {
+  constructor({ url, headers }: LogCollector, beside: Log) {
     this.#origin = new URL(url).origin;
+    this.#headers = headers;
     this.#beside = beside;
   }
 
@@ -167,6 +170,8 @@ class Ledger {
   #failed(count: number, error: string): void {
     this.#failing = true;
     this.lost += count;
+    // The collector may have refused a credential that a command prints.
+    void refreshSecrets(this.#headers);
     this.#report(error);
   }
 

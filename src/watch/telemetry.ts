@@ -4,6 +4,7 @@
 // unreachable or rejecting collector costs the export nothing.
 
 import type { Clock, HttpClient, Log, Secret, TlsSettings } from '../contracts/index.ts';
+import { refreshSecrets } from '../tools/index.ts';
 import type { Family } from './metrics.ts';
 
 /** The collector of metrics. */
@@ -57,6 +58,8 @@ export async function pushMetrics(
       failing = false;
     } catch (error) {
       if (over.aborted) return;
+      // The collector may have refused a credential that a command prints.
+      void refreshSecrets(headers);
       const reported = { url: new URL(url).origin, error: String(error) };
       if (!failing) log.warn('metrics_push_failed', 'metrics push failed; retrying', reported);
       failing = true;

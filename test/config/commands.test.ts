@@ -3,15 +3,15 @@
 
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { CommandValues, type SecretCommand, splitCommand } from '../../src/config/commands.ts';
 import { parseConfig } from '../../src/config/config.ts';
-import { loadConfig } from '../../src/config/index.ts';
+import { type Config, loadConfig, reloadConfig } from '../../src/config/index.ts';
 import { runCommand } from '../../src/config/run-command.ts';
 import { ExportError } from '../../src/contracts/index.ts';
 import { refreshSecrets } from '../../src/tools/index.ts';
 import { isAlive } from '../support/children.ts';
-import { tempDir, waitUntil } from '../support/temp.ts';
+import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 import { aConfig, flawLines } from './config-text.ts';
 
 const canary = 'hunter2-canary';
@@ -72,8 +72,10 @@ describe('values', () => {
     await Promise.all(first);
     await values.prepare([command], {});
     pass(29_999);
-    await values.refresh(command, {});
+    const early = values.refresh(command, {});
+    // Checked before the wait: a second run would never end here.
     expect([runs.length, values.value(command)]).toEqual([1, 'one']);
+    await early;
 
     pass(1);
     const again = [values.refresh(command, {}), values.refresh(command, {})];
@@ -96,11 +98,12 @@ describe('values', () => {
     const again = values.refresh(command, {});
     open[1]?.reject(new ExportError('config_invalid', 'no network', { next: '' }));
     await again;
-    await values.refresh(command, {});
+    const soon = values.refresh(command, {});
 
+    expect(runs).toHaveLength(2);
+    await soon;
     expect(values.value(command)).toBe('one');
     expect(failures).toEqual(['no network']);
-    expect(runs).toHaveLength(2);
   });
 
   test('300 commands run at most 16 at a time', async () => {
@@ -237,6 +240,26 @@ describe('in a config', () => {
     expect(config.unset).toEqual(['${exec:/nowhere/vault …}']);
     expect(JSON.stringify(config.kept)).toContain(written);
     expect(flawLines(text).join()).toContain('${exec:/nowhere/vault …} was not run here');
+  });
+
+  test('a reload runs the commands again; another reading of the config does not', async () => {
+    const count = join(tempDir('exec-'), 'count');
+    const helper = script(`echo x >> ${count}; wc -l < ${count}`);
+    const file = join(tempDir('exec-'), 'c.yaml');
+    writeFileSync(
+      file,
+      aConfig({ sinks: `  post: { type: http, url: "https://\${exec:${helper}}.example" }` }),
+    );
+    const env = { PATH: process.env.PATH };
+    const later = performance.now() + 30_000;
+    const urlOf = ({ sinks }: Config) => sinks.post?.settings.url;
+
+    expect(urlOf(await loadConfig(file, { env }))).toBe('https://1.example');
+    const now = vi.spyOn(performance, 'now').mockReturnValue(later + 30_000);
+    afterThisTest(() => now.mockRestore());
+    expect(urlOf(await loadConfig(file, { env }))).toBe('https://1.example');
+    expect(urlOf(await reloadConfig(file, { env }))).toBe('https://2.example');
+    expect(urlOf(await reloadConfig(file, { env }))).toBe('https://2.example');
   });
 
   test('refreshSecrets runs the commands of all secrets of the settings again', async () => {

@@ -17,14 +17,17 @@ import { aMoment, aServer, ask } from './a-moment.ts';
 const everyMs = 60_000;
 
 /** A server that pushes to the receiver, and what it logs. */
-async function aPusher(receiver: HttpReceiver) {
+async function aPusher(
+  receiver: HttpReceiver,
+  authorization = new Secret(() => 'Bearer a-secret'),
+) {
   const clock = manualClock();
   const http = openHttpClient();
   afterThisTest(() => http.close());
   const logged: string[] = [];
   const note = (event: string) => logged.push(event);
   const log: Log = { ...noLog, info: note, warn: note };
-  const headers = { authorization: new Secret(() => 'Bearer a-secret') };
+  const headers = { authorization };
   const url = `${receiver.url}/v1/metrics`;
   const telemetry = { url, headers, everyMs, http, instance: randomUUID() };
   const server = await aServer(() => aMoment(), { clock, log, telemetry });
@@ -107,6 +110,34 @@ test('a collector that rejects is tried again each time, and reported once', asy
   expect(logged.filter((line) => line.includes('metrics'))).toEqual([
     'metrics_push_failed',
     'metrics_push_recovered',
+  ]);
+});
+
+test('after a refusal, the command of a header runs again', async () => {
+  const refusal = { answer: 'reply', status: 401 } as const;
+  const well = { answer: 'reply', status: 200 } as const;
+  const receiver = await startHttpReceiver({ answer: inTurn(refusal, well) });
+  let value = 'Bearer old';
+  const authorization = new Secret(() => value);
+  authorization.bind(
+    () => value,
+    null,
+    async () => {
+      value = 'Bearer new';
+    },
+  );
+  const { clock, logged } = await aPusher(receiver, authorization);
+
+  for (let count = 1; count <= 2; count += 1) {
+    await waitUntil(() => (clock.sleepers >= 2 ? true : null), { what: 'a pusher asleep' });
+    await clock.advance(everyMs);
+    await receiver.waitFor(count);
+  }
+  await waitUntil(() => logged.includes('metrics_push_recovered'), { what: 'the good news' });
+
+  expect(receiver.requests.map(({ headers }) => headers.authorization)).toEqual([
+    'Bearer old',
+    'Bearer new',
   ]);
 });
 
