@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { secret } from '../../src/contracts/config.ts';
-import { ExportError, type HttpResponse, isObject, Secret } from '../../src/contracts/index.ts';
+import { ExportError, type HttpResponse, Secret } from '../../src/contracts/index.ts';
 import {
   type FailedAnswer,
   type HttpReceiver,
@@ -15,6 +15,7 @@ import {
   postUrl,
   unusableResponse,
 } from './http-post.ts';
+import { grantedIn } from './parsed-json.ts';
 import { plainLine, receiverWords } from './receiver-words.ts';
 
 /** The setting `oauth2`. */
@@ -86,14 +87,15 @@ export class ClientToken {
     const doing = `${context.doing}: requesting a token`;
     const answer = await this.#request({ ...context, doing });
     if (answer.outcome !== 'accepted') return answer;
-    const found = tokenIn(answer.response);
+    const found = grantedIn(answer.response.body);
     if (found === null) {
       const cause = unusableResponse(answer.response, { doing, whose: 'a token endpoint', next });
       return { outcome: 'refused', scope: 'sink', cause };
     }
     const { token, lifeMs } = found;
     const header = new Secret(() => `Bearer ${token}`);
-    const renewAt = askedAt + lifeMs - Math.min(lifeMs * renewShare, renewMsMax);
+    const usableMs = lifeMs ?? assumedLifeMs;
+    const renewAt = askedAt + usableMs - Math.min(usableMs * renewShare, renewMsMax);
     this.#kept = { header, renewAt };
     return header;
   }
@@ -110,7 +112,7 @@ export class ClientToken {
     let form: URLSearchParams;
     try {
       const [id, value] = [client.reveal(), clientSecret.reveal()];
-      sent = [value, encodeURIComponent(value), id];
+      sent = [value, formEncoded(value), encodeURIComponent(value), id];
       form = new URLSearchParams({
         grant_type: 'client_credentials',
         client_id: id,
@@ -174,27 +176,14 @@ function isTokenRejected({ details }: ExportError): boolean {
   return details.status === 401 || details.grpc_status === 16;
 }
 
+function formEncoded(text: string): string {
+  return new URLSearchParams({ v: text }).toString().slice(2);
+}
+
 function wordsWithout(response: HttpResponse, sent: readonly string[]): string {
   const words = sent.reduce(
     (text, value) => text.replaceAll(value, '[hidden]'),
     receiverWords(response),
   );
   return plainLine(words);
-}
-
-/** The token in a response: visible ASCII only, because other characters could forge a header. */
-function tokenIn({
-  body,
-}: HttpResponse): { readonly token: string; readonly lifeMs: number } | null {
-  try {
-    const said: unknown = JSON.parse(Buffer.from(body).toString());
-    if (!isObject(said)) return null;
-    const { access_token: token, token_type: type = 'bearer', expires_in: life } = said;
-    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return null;
-    if (String(type).toLowerCase() !== 'bearer') return null;
-    const seconds = Number(life);
-    return { token, lifeMs: seconds > 0 ? seconds * 1_000 : assumedLifeMs };
-  } catch {
-    return null;
-  }
 }

@@ -1,6 +1,6 @@
-// A response's body as JSON.
+// A response's body as JSON, and the token in it.
 
-import type { Json } from '../../src/contracts/index.ts';
+import { type GrantedToken, isObject, type Json, tokenIn } from '../../src/contracts/index.ts';
 
 /** Undefined if it is not JSON. */
 export function parsedJson(body: Uint8Array): Json | undefined {
@@ -9,4 +9,10 @@ export function parsedJson(body: Uint8Array): Json | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The token in the response of a token endpoint; null: it has none. */
+export function grantedIn(body: Uint8Array): GrantedToken | null {
+  const said = parsedJson(body);
+  return isObject(said) ? tokenIn(said) : null;
 }

@@ -10,6 +10,7 @@ import {
   type JsonObject,
   type Secret,
   type TlsSettings,
+  tokenIn,
 } from '../contracts/index.ts';
 import {
   cleanText,
@@ -56,8 +57,6 @@ const timeoutMs = 30_000;
 const bodyBytesMax = 256 * 1024;
 /** Assumed if the lifetime is missing or invalid: short to be safe, long to request seldom. */
 const assumedLifeMs = 300_000;
-/** A lifetime below a second would mean a token request per page. */
-const lifeMsMin = 1_000;
 /** Scopes are a few words; a longer text is not a scope. */
 const scopeLengthMax = 1_000;
 
@@ -120,25 +119,15 @@ export function readGrant(response: HttpResponse, credential: ClientCredential):
 }
 
 function grantOf(body: JsonObject, credential: ClientCredential): GrantReading | null {
-  const { access_token: token, token_type: type, scope } = body;
-  // Anything except visible ASCII could forge a header.
-  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return null;
-  if (typeof type === 'string' && type.toLowerCase() !== 'bearer') return null;
+  const granted = tokenIn(body);
+  if (granted === null) return null;
+  const { scope } = body;
   return {
     outcome: 'grant',
-    token,
+    token: granted.token,
     scope: typeof scope === 'string' ? cleanText(scope, scopeLengthMax, sent(credential)) : null,
-    lifeMs: lifeOf(body.expires_in),
+    lifeMs: granted.lifeMs ?? assumedLifeMs,
   };
-}
-
-function lifeOf(expiresIn: unknown): number {
-  const seconds =
-    typeof expiresIn === 'string' && /^\d{1,10}$/.test(expiresIn.trim())
-      ? Number(expiresIn)
-      : expiresIn;
-  const usable = typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0;
-  return usable ? Math.max(seconds * 1_000, lifeMsMin) : assumedLifeMs;
 }
 
 /** The credential in every form in which it may have been sent, and be echoed. */

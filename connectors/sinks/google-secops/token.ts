@@ -6,10 +6,10 @@
 
 import { createPrivateKey, sign } from 'node:crypto';
 import { z } from 'zod';
-import { ExportError, isObject, Secret } from '../../../src/contracts/index.ts';
+import { ExportError, Secret } from '../../../src/contracts/index.ts';
 import type { HttpReceiver, PostContext } from '../../shared/http-post.ts';
 import { type FailedAnswer, postOnce, unusableResponse } from '../../shared/http-post.ts';
-import { parsedJson } from '../../shared/parsed-json.ts';
+import { grantedIn } from '../../shared/parsed-json.ts';
 
 const scope = 'https://www.googleapis.com/auth/cloud-platform';
 const grant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
@@ -42,6 +42,7 @@ export class AccountTokens {
     const nowMs = context.tools.clock.now();
     if (this.#token !== null && nowMs < this.#token.untilMs) return this.#token.secret;
     const doing = `${context.doing}: requesting a token`;
+    await this.#credentials.refresh();
     const asked = assertionFor(this.#credentials, nowMs, doing);
     if (asked instanceof ExportError) return { outcome: 'refused', scope: 'sink', cause: asked };
     const form = new URLSearchParams({ grant_type: grant, assertion: asked.assertion });
@@ -56,15 +57,14 @@ export class AccountTokens {
       },
     });
     if (answer.outcome !== 'accepted') return answer;
-    const said = parsedJson(answer.response.body);
-    const { access_token: token, expires_in: life } = isObject(said) ? said : {};
-    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
+    const granted = grantedIn(answer.response.body);
+    if (granted === null) {
       const cause = unusableResponse(answer.response, { doing, whose: 'a token endpoint', next });
       return { outcome: 'refused', scope: 'sink', cause };
     }
-    const lastsMs = (typeof life === 'number' ? life : lifeS) * 1000;
+    const { token, lifeMs } = granted;
     const secret = new Secret(() => `Bearer ${token}`);
-    this.#token = { secret, untilMs: nowMs + lastsMs - earlyMs };
+    this.#token = { secret, untilMs: nowMs + (lifeMs ?? lifeS * 1_000) - earlyMs };
     return secret;
   }
 

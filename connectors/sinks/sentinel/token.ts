@@ -6,12 +6,12 @@
 import {
   ExportError,
   type HttpResponse,
-  isObject,
   Secret,
   type TlsSettings,
   type Tools,
 } from '../../../src/contracts/index.ts';
 import { getOnce, postOnce } from '../../shared/http-post.ts';
+import { grantedIn } from '../../shared/parsed-json.ts';
 import { plainLine, receiverWords } from '../../shared/receiver-words.ts';
 
 /** The identity, and the token service. */
@@ -81,7 +81,9 @@ export class AzureToken {
     this.#kept = null;
     const askedAt = clock.monotonic();
     const response = await this.#ask(signal);
-    const { text, lifeMs } = tokenIn(response) ?? this.#noToken(response.status);
+    const granted = grantedIn(response.body);
+    if (granted === null || granted.lifeMs === null) this.#noToken(response.status);
+    const { token: text, lifeMs } = granted;
     const renewAt = askedAt + lifeMs - Math.min(lifeMs * renewShare, renewMsMax);
     this.#kept = { text, renewAt };
     return text;
@@ -150,19 +152,5 @@ export class AzureToken {
       next: 'Check authority, and whether a proxy in between answers by itself. Nothing was lost.',
       details: { status },
     });
-  }
-}
-
-/** The token in a response; `expires_in` is a number from Entra and a text from a machine. */
-function tokenIn({ body }: HttpResponse): { text: string; lifeMs: number } | null {
-  try {
-    const said: unknown = JSON.parse(Buffer.from(body).toString());
-    if (!isObject(said)) return null;
-    const { access_token: text, expires_in: life } = said;
-    const lifeMs = Number(life) * 1000;
-    const isToken = typeof text === 'string' && /^[\x21-\x7e]+$/.test(text);
-    return isToken && lifeMs > 0 ? { text, lifeMs } : null;
-  } catch {
-    return null;
   }
 }

@@ -1,7 +1,8 @@
 // The google_secops sink against the scripted instance, with its tokens, its bounds and its model.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { googleSecOpsSink } from '../../../connectors/sinks/google-secops.ts';
+import { Secret } from '../../../src/contracts/secret.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { type SecOps, type SecOpsOptions, startSecOps } from '../../support/google-secops.ts';
 import type { HttpAnswer } from '../../support/http-receiver.ts';
@@ -12,6 +13,7 @@ import {
   someEvents,
   testTools,
 } from '../../support/sink-opening.ts';
+import { afterThisTest } from '../../support/temp.ts';
 
 const never = new AbortController().signal;
 const settingsFor = ({ url, instance, serviceAccount }: SecOps) => {
@@ -189,6 +191,17 @@ describe('google_secops', () => {
       expect(JSON.stringify(answer)).not.toContain('sEcReT');
     },
   );
+
+  test('runs the command of its credentials before each token request, and not for each batch', async () => {
+    const refresh = vi.spyOn(Secret.prototype, 'refresh');
+    afterThisTest(() => refresh.mockRestore());
+    const { send } = await opened();
+
+    await send();
+    await send();
+
+    expect(refresh).toHaveBeenCalledTimes(1);
+  });
 
   test('stops if the token endpoint does not accept the key', async () => {
     const one = await startSecOps();
