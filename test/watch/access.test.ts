@@ -1,6 +1,8 @@
 // Access to the status, and the protections of every response.
 
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { routes } from '../../src/watch/answers.ts';
@@ -51,15 +53,17 @@ describe('roles', () => {
   });
 
   test('the table of roles is the one of docs/status-server.md', () => {
-    expect({ ...routes }).toEqual({
-      '/healthz': 'open',
-      '/readyz': 'open',
-      '/metrics': 'view',
-      '/status.json': 'view',
-      '/events': 'view',
-      '/tail': 'events',
-      '/retry': 'act',
-    });
+    const page = readFileSync(join(import.meta.dirname, '../../docs/status-server.md'), 'utf8');
+    const rows = [...page.matchAll(/^\| (`\/.*) \| .* \| (none|`\w+`) \|$/gm)];
+    const documented = rows.flatMap(([, paths = '', role = '']) =>
+      [...paths.matchAll(/`([^`]+)`/g)].map(([, path]) => [path, role.replaceAll('`', '')]),
+    );
+
+    const served = Object.entries(routes).map(([path, role]) => [
+      path,
+      role?.replace('open', 'none'),
+    ]);
+    expect(documented).toEqual(served);
   });
 
   test('every path that the server serves is in the table, and no other path is served', async () => {
