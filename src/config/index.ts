@@ -15,7 +15,7 @@ export type { Path } from './flaws.ts';
 export { placeholderWord } from './placeholders.ts';
 export { formatKeyOf, planFrom, readingOf, type Shared, type WholePlan } from './plan.ts';
 export { prepareCommands } from './prepare-commands.ts';
-export { shownText, whyUnreadable } from './references.ts';
+export { shownSetting, whyUnreadable } from './references.ts';
 export { namePattern, sourceBlock } from './shape.ts';
 export { inShards, ofShard, shardKeyOf, shardMates, shardOfStream, shardsOf } from './shards.ts';
 export type { ConfiguredSource } from './sources.ts';

@@ -112,7 +112,10 @@ function referenceText(reference: Reference): string {
  * A text of the config for readers who may not see secrets: references without their defaults and arguments, which may
  * be secrets. `isReference`: it has no other text.
  */
-export function shownText(text: string): { readonly text: string; readonly isReference: boolean } {
+export function shownSetting(text: string): {
+  readonly text: string;
+  readonly isReference: boolean;
+} {
   const template = parseTemplate(text);
   if (typeof template === 'string') return { text: template, isReference: false };
   if ('message' in template) return { text: '', isReference: false };

@@ -1,7 +1,7 @@
 // The facts of a support bundle. Invariant: text from upstream, receivers and records is left out by its key, and an
 // unknown key holds no text: a new key of the status is out of the bundle until it is listed here.
 
-import { shownText } from '../../config/index.ts';
+import { shownSetting } from '../../config/index.ts';
 import { isObject, type Json } from '../../contracts/index.ts';
 import { ownPath } from '../../run/index.ts';
 import type { StoredStatus } from '../../watch/index.ts';
@@ -45,7 +45,7 @@ export function configFacts(value: Json, isSecret = false): Json {
     return Object.fromEntries(entries) as Json;
   }
   if (typeof value !== 'string') return isSecret ? leftOut : value;
-  const { text, isReference } = shownText(value);
+  const { text, isReference } = shownSetting(value);
   if (isSecret) return isReference ? text : leftOut;
   // User and password, and the query, of an address.
   return text.replace(/\/\/[^/\s@]*@/g, '//').replace(/\?.*$/, '');
