@@ -73,7 +73,7 @@ export function isTrusted(
   const [, scheme = '', brought = ''] = /^(\w+) +(\S+)$/.exec(headers.authorization ?? '') ?? [];
   switch (scheme.toLowerCase()) {
     case 'bearer':
-      return tokensFor(credentials, role).some((token) => isSame(brought, token.reveal()));
+      return isOneOf(brought, tokensFor(credentials, role));
     case 'basic': {
       if (basicAuth === null) return false;
       const { username, password } = basicAuth;
@@ -91,6 +91,20 @@ export function isTrusted(
 function tokensFor({ token, tokens }: Credentials, role: Role): readonly Secret[] {
   const enough = roles.slice(roles.indexOf(role)).map((one) => tokens?.[one]);
   return [token ?? undefined, ...enough].filter((one) => one !== undefined);
+}
+
+/** A token that cannot be read now refuses no reader with another one. Throws its error if no other one is the same. */
+function isOneOf(brought: string, tokens: readonly Secret[]): boolean {
+  let unreadable: { readonly error: unknown } | null = null;
+  for (const token of tokens) {
+    try {
+      if (isSame(brought, token.reveal())) return true;
+    } catch (error) {
+      unreadable = { error };
+    }
+  }
+  if (unreadable !== null) throw unreadable.error;
+  return false;
 }
 
 /** The challenge for a rejected reader. A browser prompts only for name and password. */

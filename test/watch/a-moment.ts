@@ -185,7 +185,7 @@ export async function aServer(
   look: () => StatusMoment,
   parts: Partial<Omit<StatusSettings, 'token' | 'tokens' | 'basicAuth'>> & {
     readonly token?: string;
-    readonly tokens?: Readonly<Partial<Record<Role, string>>>;
+    readonly tokens?: Readonly<Partial<Record<Role, string | (() => string)>>>;
     readonly basicAuth?: readonly [username: string, password: string];
   } = {},
 ): Promise<StatusServer> {
@@ -203,7 +203,10 @@ export async function aServer(
       tokens === undefined
         ? null
         : Object.fromEntries(
-            Object.entries(tokens).map(([role, text]) => [role, new Secret(() => text)]),
+            Object.entries(tokens).map(([role, text]) => [
+              role,
+              new Secret(typeof text === 'string' ? () => text : text),
+            ]),
           ),
     basicAuth: basicAuth === undefined ? null : { username, password: new Secret(() => password) },
   });

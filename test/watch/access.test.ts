@@ -75,6 +75,19 @@ describe('roles', () => {
     }
   });
 
+  test('a token that cannot be read refuses no reader with another one', async () => {
+    const unreadable = () => {
+      throw new Error('the file is gone');
+    };
+    const { url } = await aServer(() => aMoment(), {
+      tokens: { view: unreadable, act: 'act-token' },
+    });
+    const status = async (token: string) =>
+      (await ask(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } })).status;
+
+    expect([await status('act-token'), await status('other')]).toEqual([200, 500]);
+  });
+
   test('with tokens alone, the reasons of /readyz are for readers with a role', async () => {
     const { url } = await aServer(() => refusing, {
       host: '0.0.0.0',
