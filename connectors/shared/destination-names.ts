@@ -25,10 +25,17 @@ export function isPerPage(pattern: string): boolean {
   return /\{(company|source)\}/.test(pattern);
 }
 
-/** The flaw of a pattern; null: none. A letter or digit between two values may belong to either. */
+/** The flaw of a name without placeholders; null: none. A literal `{company}` would join all companies. */
+export function fixedNameFlaw(key: string, name: string): string | null {
+  const found = /\{(?:company|source)\}/.exec(name)?.[0];
+  if (found === undefined) return null;
+  return `${key}: ${found} is not replaced in this sink; write one sink for each, and select its events with routes, such as where: event.metadata.tenant_uid == "c-1"`;
+}
+
+/** The flaw of a pattern; null: none. A character of a-z or 0-9 between two values may belong to either. */
 export function patternFlaw(key: string, pattern: string): string | null {
   if (!/\}(?:[a-z0-9][^{}]*)?\{/i.test(pattern) || !isPerPage(pattern)) return null;
-  return `${key}: after a placeholder, write a character that is no letter and no digit before the next one, such as {source}-{company}, so that two companies never share a name`;
+  return `${key}: write one of - _ . directly after a placeholder that another one follows, such as {source}-{company}, so that two companies never share a name`;
 }
 
 /**

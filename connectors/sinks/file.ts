@@ -21,6 +21,7 @@ import {
   realPathOf,
   type Tools,
 } from '../../src/contracts/index.ts';
+import { fixedNameFlaw } from '../shared/destination-names.ts';
 import { forget, keptUid, withoutKnown } from '../shared/known-events.ts';
 import { linesOf } from '../shared/lines.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
@@ -63,6 +64,7 @@ export const fileSink = defineSink({
   },
   inFlightMax: 1,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
+  flaw: ({ path }) => fixedNameFlaw('path', path),
   assurance: () => 'once',
   shared: () => ({
     assurance: 'answered',

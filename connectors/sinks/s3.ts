@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { defineSink, duration, size } from '../../src/contracts/config.ts';
 import { ExportError } from '../../src/contracts/index.ts';
 import { type BucketSettings, bucketKeys, bucketName, openStore } from '../../src/objects/index.ts';
+import { fixedNameFlaw } from '../shared/destination-names.ts';
 import { untilAborted } from '../shared/until-aborted.ts';
 import { linesBody } from './s3/lines-body.ts';
 import { objectSink } from './s3/object-sink.ts';
@@ -61,10 +62,10 @@ export const s3Sink = defineSink({
   },
   carries: ['json', 'lines', 'rows'],
   usualFormat: 'json',
-  flaw: ({ layout, region, account_id: account }) =>
+  flaw: ({ layout, region, account_id: account, prefix }) =>
     layout === 'security_lake' && (region === undefined || account === undefined)
       ? 'layout: security_lake needs region and account_id, which are part of the objects’ names'
-      : null,
+      : fixedNameFlaw('prefix', prefix ?? ''),
   sample: {
     to: { what: 'the bucket to write to', usual: 'security-events' },
     lines: (to) => [

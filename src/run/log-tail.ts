@@ -1,6 +1,6 @@
 // The last lines of a run's log, kept beside the state for `sluice support`. Invariants: only the fields listed here are
 // kept, so no text of a record, of upstream or of a receiver gets into the file; the file is bounded; a failure to write
-// it never disturbs the run, nor does a pipe or a link in its place; a line that a kill cut is left out when it is read.
+// it never disturbs the run, nor does a pipe or a link with its name; a line that a kill cut is left out when it is read.
 
 import {
   closeSync,

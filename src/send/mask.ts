@@ -248,11 +248,11 @@ function asciiJson(json: string): string {
   );
 }
 
-/** In lower case, as far as a pattern that ignores case does so: `İ` has no lower case of one letter. */
+/** In lower case, except where that is longer: a pattern that ignores case does not find the longer form (`İ`). */
 function folded(text: string): string {
-  return text.replace(/\p{Lu}/gu, (letter) => {
-    const lower = letter.toLowerCase();
-    return lower.length === letter.length ? lower : letter;
+  return text.replace(/\p{Lu}/gu, (upper) => {
+    const lower = upper.toLowerCase();
+    return lower.length === upper.length ? lower : upper;
   });
 }
 

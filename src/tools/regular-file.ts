@@ -1,4 +1,4 @@
-// Reads a file whose place others may write: a named pipe would block the process, and a device has no end.
+// Reads a file that other users may replace: a named pipe would block the process, and a device has no end.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 

@@ -2,7 +2,13 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { pageNames, patternFlaw } from '../../connectors/shared/destination-names.ts';
+import {
+  fixedNameFlaw,
+  pageNames,
+  patternFlaw,
+} from '../../connectors/shared/destination-names.ts';
+import { fileSink } from '../../connectors/sinks/file.ts';
+import { s3Sink } from '../../connectors/sinks/s3.ts';
 
 function nameOf(pattern: string, company?: string, source = 'audit'): string {
   const context = {
@@ -94,10 +100,18 @@ test.each([
 });
 
 test('placeholders without a character between them are refused', () => {
-  expect(patternFlaw('index', '{source}{company}')).toContain('no letter and no digit');
-  expect(patternFlaw('index', '{source}x{company}')).toContain('no letter and no digit');
-  expect(patternFlaw('topic', '{company}0-{date}')).toContain('no letter and no digit');
+  expect(patternFlaw('index', '{source}{company}')).toContain('write one of - _ .');
+  expect(patternFlaw('index', '{source}x{company}')).toContain('write one of - _ .');
+  expect(patternFlaw('topic', '{company}0-{date}')).toContain('write one of - _ .');
   expect(patternFlaw('index', '{source}-{company}')).toBeNull();
   expect(patternFlaw('index', 'a{source}-b{company}c')).toBeNull();
   expect(patternFlaw('index', '{class}{date}')).toBeNull();
+});
+
+test.each([
+  [fileSink.flaw?.({ path: 'out-{company}.ndjson' } as never)],
+  [s3Sink.flaw?.({ prefix: 'a/{source}/' } as never)],
+])('a sink that replaces no placeholder refuses one: %s', (flaw) => {
+  expect(flaw).toContain('is not replaced in this sink');
+  expect(fixedNameFlaw('path', 'a/{}/{b}')).toBeNull();
 });

@@ -1,4 +1,4 @@
-// The last lines of a run's log: a pipe, a link or a torn line in their place disturbs neither the run nor the reader.
+// The last lines of a run's log: a pipe or a link with its name, or a torn line, disturbs neither the run nor the reader.
 
 import { spawnSync } from 'node:child_process';
 import {
@@ -35,7 +35,7 @@ test('the file is private, is rotated before it grows, and the last lines are in
   expect(positions).toEqual([5_997, 5_998, 5_999]);
 });
 
-test('a pipe in its place blocks neither the run nor the reader', () => {
+test('a pipe with its name blocks neither the run nor the reader', () => {
   const { file, log, events } = aTail();
   expect(spawnSync('mkfifo', [file]).status).toBe(0);
 
@@ -44,7 +44,7 @@ test('a pipe in its place blocks neither the run nor the reader', () => {
   expect(events()).toEqual([]);
 });
 
-test('a link in its place is not followed', () => {
+test('a link with its name is not followed', () => {
   const { dir, file, log } = aTail();
   symlinkSync(join(dir, 'other'), file);
 

@@ -73,6 +73,6 @@ test('a topic of companies is refused with exactly_once, and without a separator
   expect(flawOf({ topic: 'x.{company}', exactly_once: true })).toContain(
     'exactly_once needs one topic',
   );
-  expect(flawOf({ topic: '{source}{company}' })).toContain('no letter and no digit');
+  expect(flawOf({ topic: '{source}{company}' })).toContain('write one of - _ .');
   expect(flawOf({ topic: 'x.{company}' })).toBeNull();
 });
