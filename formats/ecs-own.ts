@@ -22,7 +22,7 @@ export interface OwnFields {
 }
 
 /** More entries are left out, those of lists first; the whole change is in `sluice.ocsf`. */
-const entriesMax = 1_000;
+const entriesMax = 10_000;
 /** In UTF-16 units: the index template does not index longer ones. */
 const entryLengthMax = 1_024;
 /** Lists with more pairs of values are compared whole, since each pair costs a look. */
