@@ -43,9 +43,9 @@ export interface OwnHttpClient extends HttpClient {
   ready(): Promise<void>;
 }
 
-/** Timers overflow above this. */
 /** Per origin: the polls that may run at a time, and slow ones beside them (fetch/turns.ts). */
 const connectionsUsual = 48;
+/** Timers overflow above this. */
 const timerMsMax = 2 ** 31 - 1;
 
 /**

@@ -23,7 +23,8 @@ export function matcherOf(rule: string): Test {
   );
   const tokens = String(condition).match(/\(|\)|1 of [\w*]+|[\w*]+/g) ?? [];
   const test = either(tokens, searches);
-  if (tokens.length > 0) throw new Error(`${rule}: the condition goes on with ${tokens.join(' ')}`);
+  if (tokens.length > 0)
+    throw new Error(`${rule}: the condition continues with ${tokens.join(' ')}`);
   return test;
 }
 

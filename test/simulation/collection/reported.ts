@@ -69,7 +69,7 @@ export class ToldCollection {
   readonly #traits: Traits;
   readonly #collection: ModelCollection;
   readonly #deniedUntil: ReadonlyMap<string, number>;
-  #told = new Map<string, LastReported>();
+  #reported = new Map<string, LastReported>();
   #isBegun = false;
   /** Polls of before the baseline. */
   #reading: Poll[] = [];
@@ -89,7 +89,7 @@ export class ToldCollection {
   /** The state is gone: all is reported again. */
   loseState(): void {
     this.#isBegun = false;
-    this.#told = new Map();
+    this.#reported = new Map();
     this.#reading = [];
     this.#polls = [];
   }
@@ -121,13 +121,13 @@ export class ToldCollection {
 
   /** The reports about each key, including possible ones. */
   isReported(key: string, content: Content | null): boolean {
-    const { options } = this.#told.get(key) ?? { options: [null] };
+    const { options } = this.#reported.get(key) ?? { options: [null] };
     return options.some((option) => isSame(option, content));
   }
 
   /** It was reported as deleted, or never reported. */
   isAbsent(key: string): boolean {
-    return this.#told.get(key)?.options.every((option) => option === null) ?? true;
+    return this.#reported.get(key)?.options.every((option) => option === null) ?? true;
   }
 
   /** Whether there was a baseline for the state as it is. */
@@ -149,7 +149,7 @@ export class ToldCollection {
       if (isThroughout) least += 1;
       const denied = isClean ? [] : contents.map(({ listed }) => ({ listed, detailed: nothing }));
       const options = [...contents, ...denied, ...(isThroughout ? [] : [null])];
-      this.#told.set(key, { options, version: null });
+      this.#reported.set(key, { options, version: null });
     }
     const { count = -1 } = change;
     if (count < least || count > most) this.#find(`a baseline of ${least} to ${most}`, change);
@@ -158,7 +158,7 @@ export class ToldCollection {
   #takeChange(change: ToldChange, { begunAt, endedAt, troubles }: Poll): void {
     const { lagMs, rules, jumps, schema } = this.#traits;
     const key = keyFor(change, this.#traits);
-    const reported = this.#told.get(key) ?? { options: [null], version: null };
+    const reported = this.#reported.get(key) ?? { options: [null], version: null };
     const before = change.before === undefined ? null : this.#contentOf(change, change.before);
     const after = change.after === undefined ? null : this.#contentOf(change, change.after);
     const { version } = reported;
@@ -174,7 +174,7 @@ export class ToldCollection {
     const is = before === null ? 'created' : after === null ? 'deleted' : 'updated';
     if (change.change !== is && !isState) this.#find(`it is ${is}`, change);
     const left = { content: before, at: endedAt };
-    this.#told.set(key, { options: [after], version: change.entity_version, left });
+    this.#reported.set(key, { options: [after], version: change.entity_version, left });
     const { content = null, at = 0 } = reported.left ?? {};
     const isBack = is === 'updated' && content !== null && isSame(content, after);
     if (isBack && !jumps && !schema && endedAt - at < rules.settleMs - pollMs) {
@@ -265,7 +265,9 @@ export class ToldCollection {
   #lookAtRemovals(changes: readonly ToldChange[], poll: Poll): void {
     const { rules, lagMs, jumps, detail } = this.#traits;
     const removed = changes.filter(({ change }) => change === 'deleted');
-    const known = [...this.#told.values()].filter(({ options }) => options.some(Boolean)).length;
+    const known = [...this.#reported.values()].filter(({ options }) =>
+      options.some(Boolean),
+    ).length;
     const many = Math.max(rules.brake.count, rules.brake.share * known);
     const readings = removed.length > many ? suspectReadings : rules.removalsAfter;
     for (const change of removed) {

@@ -28,7 +28,7 @@ export class Oracle {
   readonly findings: string[] = [];
   readonly #traits: Traits;
   readonly #parents: ReadonlyMap<string, Parent>;
-  readonly #told = new Map<string, ParentOutcome>();
+  readonly #reported = new Map<string, ParentOutcome>();
   #violations = 0;
 
   constructor(traits: Traits, parents: ReadonlyMap<string, Parent>) {
@@ -120,8 +120,8 @@ export class Oracle {
   }
 
   #toldOf(id: string): ParentOutcome {
-    const reported = this.#told.get(id) ?? { texts: [], lost: 0 };
-    this.#told.set(id, reported);
+    const reported = this.#reported.get(id) ?? { texts: [], lost: 0 };
+    this.#reported.set(id, reported);
     return reported;
   }
 }
