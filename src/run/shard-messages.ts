@@ -40,12 +40,12 @@ export type ToTurn =
   | { readonly say: 'refused'; readonly id: number; readonly error: SentError }
   /** Another process has it. */
   | { readonly say: 'lost'; readonly error: SentError }
-  /** An operator asks for a request of the streams and sinks of a name now. */
-  | { readonly say: 'ask now'; readonly name: string }
-  /** A reader opens a view of events; asks what has come; closes it (shard-tail.ts). */
+  /** An operator retries the streams and sinks of a name. */
+  | { readonly say: 'retry'; readonly name: string }
+  /** A reader opens a view of events, requests its new events, closes it (shard-tail.ts). */
   | { readonly say: 'tail'; readonly id: number; readonly wish: TailWish }
   | { readonly say: 'take'; readonly id: number }
-  | { readonly say: 'let go'; readonly id: number };
+  | { readonly say: 'close'; readonly id: number };
 
 /** What a turn says. */
 export type FromTurn =

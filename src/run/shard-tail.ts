@@ -22,7 +22,7 @@ export class ShardTails {
     const id = this.#last;
     this.#say({ say: 'tail', id, wish });
     const letGo = () => {
-      this.#say({ say: 'let go', id });
+      this.#say({ say: 'close', id });
       this.#asked.get(id)?.reject(gone.reason);
       this.#asked.delete(id);
     };
@@ -70,7 +70,7 @@ export class AskedTails {
       case 'take':
         void this.#take(message.id);
         return;
-      case 'let go':
+      case 'close':
         this.#views.get(message.id)?.over.abort(new Error('no reader any more'));
         this.#views.delete(message.id);
     }

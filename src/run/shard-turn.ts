@@ -104,7 +104,7 @@ export class ShardTurn {
 
   /** Has the streams and sinks of a name asked now; returns which there are. */
   askNow(name: string): readonly RetryRequest[] {
-    this.#say({ say: 'ask now', name });
+    this.#say({ say: 'retry', name });
     const { streams = [], sinks = [] } = this.#moment ?? {};
     const isIt = (one: { readonly name: string }) => one.name === name;
     return [

@@ -158,7 +158,7 @@ export class HostedTurn {
     if (this.#status !== null) this.#look = shown.look;
     const tails = new AskedTails(shown.tap, (message) => this.say(message));
     const received = (message: ToTurn) => {
-      if (message.say === 'ask now') shown.retry(message.name);
+      if (message.say === 'retry') shown.retry(message.name);
       else tails.heard(message);
     };
     this.#listeners.add(received);
