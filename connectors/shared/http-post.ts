@@ -143,6 +143,8 @@ export async function postOnce(
     return failureAnswer(blotted(response, receiver.url, headers), at, { ...context, receiver });
   } catch (error) {
     signal.throwIfAborted();
+    // The proxy may have refused a password that a command prints.
+    if (error instanceof HttpFailure) void receiver.proxy?.refresh();
     return failureMeaning(error, at);
   }
 }

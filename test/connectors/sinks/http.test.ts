@@ -1,10 +1,13 @@
 // The http sink against a real HTTP server: what arrives, and what each answer means to the engine.
 
 import { describe, expect, test } from 'vitest';
+import { postOnce } from '../../../connectors/shared/http-post.ts';
 import { httpSink } from '../../../connectors/sinks/http.ts';
+import { Secret } from '../../../src/contracts/secret.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { makeCa, makeUntrustedCa } from '../../support/certificates.ts';
+import { aProxy } from '../../support/http-proxy.ts';
 import { type HttpAnswer, inTurn, startHttpReceiver } from '../../support/http-receiver.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
 
@@ -40,6 +43,32 @@ test('http posts one JSON event a line, with its headers and a key', async () =>
   });
   expect(request?.headers).not.toHaveProperty('content-encoding');
   expect(request?.body.toString()).toBe(events.map((e) => `${format.encode(e)}\n`).join(''));
+});
+
+test('after a proxy refused the password, the command that prints it runs again', async () => {
+  const receiver = await startHttpReceiver();
+  const { port } = await aProxy('me:new-secret');
+  let password = 'old-secret';
+  const proxy = new Secret(() => '');
+  proxy.bind(
+    () => `http://me:${password}@127.0.0.1:${port}`,
+    null,
+    async () => {
+      password = 'new-secret';
+    },
+  );
+  const context = { doing: 'sending', tools: testTools(), signal: never };
+  const to = { url: receiver.url, timeout: 5_000, compression: 'none', proxy } as const;
+  const post = () => postOnce(to, { body: Buffer.from('a'), headers: {} }, context);
+
+  const refused = await post();
+
+  expect(refused).toMatchObject({
+    outcome: 'retry',
+    cause: { message: expect.stringContaining('407') },
+  });
+  expect(JSON.stringify(refused)).not.toContain('secret');
+  expect(await post()).toMatchObject({ outcome: 'accepted' });
 });
 
 test('http posts a JSON array if configured', async () => {
