@@ -137,9 +137,9 @@ test('a segment that is gone without an entry is found, beside those that went b
   for await (const { entry } of loggedEntries(reader, (await newestCheckpoint(reader)).size)) {
     if (entry.t !== 'page') continue;
     const page = await archivedPage(reader, entry, 0).catch(() => 'damaged' as const);
-    read.push(page === null ? 'close' : page === 'damaged' ? page : 'there');
+    read.push(page === null ? 'removed' : page === 'damaged' ? page : 'there');
   }
-  expect(read).toEqual(['close', 'close', 'damaged', 'damaged', ...Array(4).fill('there')]);
+  expect(read).toEqual(['removed', 'removed', 'damaged', 'damaged', ...Array(4).fill('there')]);
   expect(breaks.map(({ stream, seq, object, what }) => [stream, seq, object, what])).toEqual([
     ['audit', 2, second, 'the segment is missing'],
     ['audit', 3, second, 'the segment is missing'],
