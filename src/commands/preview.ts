@@ -4,7 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import { planFrom, readConfig, type WholePlan, whyUnreadable } from '../config/index.ts';
+import { loadConfig, planFrom, type WholePlan, whyUnreadable } from '../config/index.ts';
 import { asExportError, type Stream, UsageError } from '../contracts/index.ts';
 import type { Plan } from '../pipeline.ts';
 import { openTools, planToLook } from '../run/index.ts';
@@ -96,7 +96,7 @@ async function previewLive(
   wish: { readonly config: string; readonly source: string; readonly sink: string | undefined },
   { env, out, err }: CommandDeps,
 ): Promise<ExitCode> {
-  const config = readConfig(wish.config, { env });
+  const config = await loadConfig(wish.config, { env });
   refuseUnknown('live', wish.source, Object.keys(config.sources));
   refuseUnknown('sink', wish.sink, Object.keys(config.sinks));
   const tools = openTools(await openLog({ level: 'error', form: logForm(process.stderr) }));

@@ -52,3 +52,19 @@ test('ends with 3 if upstream refuses or is not reached, and with 64 for a wrong
   expect(results[2]?.stderr).toContain('did you mean audit?');
   expect(results[0]?.stderr).not.toContain('another');
 });
+
+test('the credential may come from a command', async () => {
+  const { config } = await aSetup({ more });
+  const text = readFileSync(config, 'utf8');
+  const command = '"${exec:echo sandbox-secret}"';
+  expect(text).toContain('sandbox-secret');
+  writeFileSync(
+    config,
+    text.replace('sandbox-secret', () => command),
+  );
+
+  const { stdout, exitCode } = await runHere(['preview', '-c', config, '--live', 'audit']);
+
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('disk (file, json)');
+});
