@@ -26,6 +26,11 @@ export async function setUp(
     const next = 'Write one for their fields, or send format: ecs or json.';
     throw new ExportError('config_invalid', message, { next });
   }
+  if (!/[a-z0-9]/.test(settings.index.replace(/\{\w+\}/g, ''))) {
+    const message = `${doing}: a template for the index ${settings.index} would apply to every index of the cluster`;
+    const next = 'Begin index with a word of its own, such as sluice-{company}.';
+    throw new ExportError('config_invalid', message, { next });
+  }
   const { version } = await ask(settings, '/', deps);
   const isOpenSearch = isObject(version) && version.distribution === 'opensearch';
   const { name, body } = templateFor({ index: settings.index, format: format.name, isOpenSearch });
