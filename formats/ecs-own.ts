@@ -30,6 +30,7 @@ const pairsMax = 64;
 const depthMax = 6;
 const systemTypes: ReadonlySet<unknown> = new Set([3, 4]);
 const adminType = 2;
+const unknownType = 0;
 const authentication = 3002;
 
 /** Collects the looks at values. */
@@ -69,7 +70,7 @@ export function ownFieldsOf(ocsf: OcsfEvent, collected?: Look[]): OwnFields {
   const looks = new Looks(collected);
   const unmapped = part(ocsf.unmapped);
   const target = targetOf(ocsf, looks);
-  const kind = kindOf(ocsf);
+  const kind = kindOf(ocsf, looks);
   const change = changeOf(ocsf, looks);
   const run = runOf(unmapped, target, looks);
   const conflicts = conflictsOf(unmapped, looks);
@@ -106,11 +107,16 @@ function targetOf(ocsf: OcsfEvent, looks: Looks): OwnFields['target'] {
   return isKnown === undefined ? undefined : target;
 }
 
-function kindOf(ocsf: OcsfEvent): 'user' | 'agent' | 'system' | undefined {
+function kindOf(ocsf: OcsfEvent, looks: Looks): 'user' | 'agent' | 'system' | undefined {
   const { app_name: app, app_uid: uid } = part(ocsf.actor);
   if (app !== undefined || uid !== undefined) return 'agent';
   const { type_id: type, name, uid: userUid } = actingUser(ocsf);
   if (systemTypes.has(type)) return 'system';
+  // API Activity needs a user: this one stands for an actor that the record does not name.
+  if (type === unknownType && userUid === undefined) {
+    looks.see(name, 'other');
+    if (name === 'unknown') return undefined;
+  }
   return name === undefined && userUid === undefined ? undefined : 'user';
 }
 

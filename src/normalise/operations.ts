@@ -53,7 +53,7 @@ const verbRows: readonly (readonly [api: number, entity: number, words: string])
   [
     4,
     4,
-    'delete deletion remove removal destroy destruction revoke revocation purge drop terminate uninstall erase',
+    'delete deletion remove removal destroy destruction revoke revocation purge drop terminate uninstall erase decommission',
   ],
   [3, 5, 'move transfer'],
   [1, 6, 'enroll enrol enrollment'],

@@ -62,7 +62,7 @@ describe('ecs has typed fields of sluice', () => {
   test('and none of what is unknown', () => {
     const { sluice } = ecsOf({ conflicts: 'some', actor: {} });
 
-    for (const name of ['target', 'change', 'run', 'conflicts'])
+    for (const name of ['target', 'actor', 'change', 'run', 'conflicts'])
       expect(sluice).not.toHaveProperty(name);
   });
 
