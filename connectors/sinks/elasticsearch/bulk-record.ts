@@ -7,6 +7,7 @@
 import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
 import { pageNames } from '../../shared/destination-names.ts';
 import { linesOf } from '../../shared/lines.ts';
+import { withShortTerms } from './long-values.ts';
 
 const dayMs = 86_400_000;
 const firstDay = Date.UTC(2000, 0, 1) / dayMs;
@@ -32,7 +33,7 @@ export function bulkForm({ index, op }: BulkTarget, format: Format): DocumentFor
         openingFor = name;
         opening = `{"${op}":{"_index":${JSON.stringify(name)},"_id":"`;
       }
-      const document = format.encode(event);
+      const document = withShortTerms(format.encode(event));
       const action = `${opening}${event.uid}"}}\n`;
       if (typeof document === 'string') return action + document;
       return Buffer.concat([Buffer.from(action), document]);

@@ -23,6 +23,8 @@ const anyCase = { ...keyword, normalizer: 'lowercase' };
 const urlLengthMax = 8_191;
 /** Kept in the document and not searched. */
 const stored = { type: 'keyword', index: false, doc_values: false };
+/** The long values of flat fields (long-values.ts). */
+const longValues = { type: 'object', enabled: false };
 
 /** Its name, and the body of `_index_template`. */
 export function templateFor(input: TemplateInput): {
@@ -79,6 +81,7 @@ function ecsMappings(open: object, isOpenSearch: boolean): object {
           change: anyCase,
           run: keyword,
           conflicts: { type: 'long' },
+          long: longValues,
           ocsf: open,
           unmapped: open,
         },
@@ -106,6 +109,7 @@ function ocsfMappings(open: object): object {
       time: { type: 'date', format: 'epoch_millis' },
       message: { type: 'match_only_text' },
       raw_data: stored,
+      sluice: { properties: { long: longValues } },
       unmapped: open,
     },
   };
