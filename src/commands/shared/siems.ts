@@ -19,6 +19,8 @@ interface Known {
   /** Undefined: as the sink itself has it. */
   readonly to?: { readonly what: string; readonly usual: string };
   readonly lines?: (to: string) => readonly string[];
+  /** Settings after those of the sink itself. */
+  readonly more?: readonly string[];
   readonly file: string;
   readonly receiver: (to: string) => readonly string[];
 }
@@ -29,6 +31,8 @@ const known: readonly Known[] = [
   {
     name: 'splunk',
     type: 'splunk_hec',
+    // The form that add-ons for OCSF expect; an existing config keeps the default sluice:ocsf.
+    more: ['sourcetype: ocsf:sluice # fields and searches: deploy/siem/splunk'],
     file: 'splunk-receiver.conf',
     receiver: () => [
       '# Settings, Data inputs, HTTP Event Collector: a new token with "Enable indexer acknowledgement",',
@@ -38,8 +42,9 @@ const known: readonly Known[] = [
       'index = security',
       'indexes = security',
       '',
+      '# Install the app deploy/siem/splunk/sluice (docs/siem/splunk.md). Without the app, at least:',
       '# props.conf (indexers and search heads): no long event is cut, fields are found by their names',
-      '[sluice:ocsf]',
+      '[ocsf:sluice]',
       'TRUNCATE = 0',
       'KV_MODE = json',
       '',
@@ -48,7 +53,7 @@ const known: readonly Known[] = [
       'INDEXED = true',
       '',
       `# ${changes}`,
-      '# index=security sourcetype=sluice:ocsf class_uid IN (6003, 3004) NOT activity_name=Read',
+      '# index=security sourcetype=ocsf:sluice class_uid IN (6003, 3004) NOT activity_name=Read',
       '# | dedup sluice_uid',
     ],
   },
@@ -229,9 +234,13 @@ const known: readonly Known[] = [
 ];
 
 /** All that are offered, by name. */
-export const siems: readonly Siem[] = known.flatMap(({ name, type, to, lines, file, receiver }) => {
-  const sink = sinks.find((one) => one.type === type);
-  if (sink === undefined) return [];
-  const sample = { ...sink.sample, ...(to && { to }), ...(lines && { lines }), name };
-  return [{ name, sink: { ...sink, sample }, receiver: { file, lines: receiver } }];
-});
+export const siems: readonly Siem[] = known.flatMap(
+  ({ name, type, to, lines, more, file, receiver }) => {
+    const sink = sinks.find((one) => one.type === type);
+    if (sink === undefined) return [];
+    const own = lines ?? sink.sample.lines;
+    const all = (address: string) => [...own(address), ...(more ?? [])];
+    const sample = { ...sink.sample, ...(to && { to }), lines: all, name };
+    return [{ name, sink: { ...sink, sample }, receiver: { file, lines: receiver } }];
+  },
+);
