@@ -124,7 +124,10 @@ export class StatusBoard {
     const moment = this.#look();
     const { user, system } = process.cpuUsage();
     const residentBytes = process.memoryUsage.rss();
-    const facts = { ...moment, residentBytes, cpuSeconds: (user + system) / 1e6 };
+    const stalled = new Set(
+      this.#health.ailments.flatMap(({ part, name }) => (part === 'stream' ? [name] : [])),
+    );
+    const facts = { ...moment, residentBytes, cpuSeconds: (user + system) / 1e6, stalled };
     return metricFamilies(this.#stands, facts);
   }
 

@@ -27,6 +27,8 @@ export interface Ailment {
   readonly error: LastError | null;
   /** The whole sentence for a person. */
   readonly message: string;
+  /** The company of a stream; absent: none. Two upstreams may have companies of the same id. */
+  readonly owner?: { readonly upstream: string; readonly company: string };
 }
 
 /** The default of `status.ready.streams`. */
@@ -129,7 +131,7 @@ export class Health {
     const atOnce = haltOf(stream);
     if (atOnce !== null || stillMs <= allowedMs) return atOnce;
     const what = `has not come further for ${roughSpanText(stillMs)}`;
-    return ailmentOf({ part: 'stream', name, error })('not_advancing', what);
+    return ailmentOf({ ...stream, part: 'stream' })('not_advancing', what);
   }
 
   #sinkAilment(sink: LiveSink, now: number): Ailment | null {
@@ -168,7 +170,7 @@ function standstillMs(
 }
 
 type Standstill = Pick<StatusFacts['streams'][number], 'name' | 'state' | 'error'> &
-  Partial<Pick<LiveSink, 'suspects'>>;
+  Partial<Pick<LiveSink, 'suspects'> & Pick<LiveStream, 'upstream' | 'company'>>;
 
 /** Error codes of streams that continue but may be incomplete. */
 export const doubts: ReadonlyMap<string, string> = new Map([
@@ -242,10 +244,14 @@ function fullnessOf({ bytes, max_bytes: bytesMax }: Fill): Ailment | null {
   return ailmentOf({ part: 'spool', name: 'spool', error: null })('full', what);
 }
 
-function ailmentOf({ part, name, error }: Pick<Ailment, 'part' | 'name' | 'error'>) {
+type Unwell = Pick<Ailment, 'part' | 'name' | 'error'> &
+  Partial<Pick<LiveStream, 'upstream' | 'company'>>;
+
+function ailmentOf({ part, name, error, upstream = '', company }: Unwell) {
   const who = part === 'spool' ? 'the spool' : name;
   const reported = error === null ? '' : `: ${error.message}`;
+  const owner = company === undefined ? {} : { owner: { upstream, company } };
   return (reason: Ailment['reason'], what: string): Ailment => {
-    return { part, name, reason, what, error, message: `${who} ${what}${reported}` };
+    return { part, name, reason, what, error, message: `${who} ${what}${reported}`, ...owner };
   };
 }

@@ -144,13 +144,21 @@ export function watching(sights: Sights): () => StatusMoment {
     return {
       upstreams,
       streams: streams.map((stream) => {
-        const { upstream, paths, expects } = planned.get(stream.name) ?? unplanned;
+        const { upstream, company, paths, expects } = planned.get(stream.name) ?? unplanned;
         const held = durable.streams.get(stream.name);
         const budget = budgetOf(budgets.get(upstream) ?? new Map(), paths);
         const checkpoint = held?.checkpoint ?? null;
         const silentSince = expects && !stream.isEnded ? (held?.silent_since ?? null) : null;
         const upTo = streamsUpTo.get(stream.name) ?? null;
-        return streamOf(stream, { upstream, budget, checkpoint, silentSince, upTo, textOf });
+        return streamOf(stream, {
+          upstream,
+          company,
+          budget,
+          checkpoint,
+          silentSince,
+          upTo,
+          textOf,
+        });
       }),
       spool: {
         well: true,
@@ -194,6 +202,7 @@ export function watching(sights: Sights): () => StatusMoment {
 /** The facts on a stream from its plan. */
 interface PlannedStream {
   readonly upstream: string;
+  readonly company?: string | undefined;
   readonly paths: readonly string[];
   readonly everyMs: number | null;
   /** Its silence is watched. */
@@ -207,7 +216,7 @@ function plannedStreams({ sources }: Plan): ReadonlyMap<string, PlannedStream> {
     sources.flatMap(({ streams, upstream, schedule, expectMs }) => {
       const everyMs = 'everyMs' in schedule ? schedule.everyMs : null;
       const own = { upstream, everyMs, expects: expectMs !== undefined };
-      return streams.map(({ name, paths }) => [name, { ...own, paths }] as const);
+      return streams.map(({ name, paths, company }) => [name, { ...own, paths, company }] as const);
     }),
   );
 }
@@ -218,6 +227,7 @@ function streamOf(
   stream: PipelineState['streams'][number],
   {
     upstream,
+    company,
     budget,
     checkpoint,
     silentSince,
@@ -225,6 +235,7 @@ function streamOf(
     textOf,
   }: {
     readonly upstream: string;
+    readonly company: string | undefined;
     readonly budget: PathLimit | null;
     readonly checkpoint: CheckpointFacts | null;
     readonly silentSince: number | null;
@@ -236,6 +247,7 @@ function streamOf(
     name: stream.name,
     source: stream.source,
     upstream,
+    ...(company !== undefined && { company }),
     state: stream.state,
     well: true,
     order: checkpoint?.order ?? null,

@@ -21,6 +21,7 @@
 //   sluice_stream_up_to_timestamp_seconds       {source, stream} everything shown by then is at all its sinks
 //   sluice_stream_checkpoint_timestamp_seconds  {source, stream} absent before the first checkpoint
 //   sluice_stream_failing, sluice_stream_halted {source, stream} 0 or 1
+//   sluice_stream_stalled                       {source, stream} 1 while attention has a line about the stream
 //   sluice_stream_deliveries_total              {source, stream, result} webhooks only
 //   sluice_source_conditions_total              {condition, stream} gaps, resets and the like
 //   sluice_upstream_wait_seconds                {upstream} the longest wait of its limits now
@@ -56,6 +57,8 @@ export interface ProcessFacts
   extends Pick<StatusMoment, 'refused' | 'found' | 'logLinesLost' | 'cluster'> {
   readonly residentBytes: number;
   readonly cpuSeconds: number;
+  /** Streams that are not well (health.ts), by name. */
+  readonly stalled: ReadonlySet<string>;
 }
 
 /** The metrics in Prometheus text format. */
@@ -165,7 +168,7 @@ function clusterFamilies({ cluster }: ProcessFacts): readonly Family[] {
 
 function streamFamilies(
   { streams, upstreams, successions }: LiveStatus,
-  { found }: ProcessFacts,
+  { found, stalled }: ProcessFacts,
 ): readonly Family[] {
   return [
     ...familiesOf(streams, ({ source, name }) => ({ source, stream: name }), [
@@ -197,6 +200,11 @@ function streamFamilies(
         'sluice_stream_halted',
         'Stopped until an operator acts.',
         (s) => Number(s.state === 'halted'),
+      ],
+      [
+        'sluice_stream_stalled',
+        'Halted, or without progress for longer than its interval explains.',
+        (s) => Number(stalled.has(s.name)),
       ],
     ]),
     ...familiesOf(deliveriesOf(streams), ({ labels }) => labels, [

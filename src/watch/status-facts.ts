@@ -66,6 +66,9 @@ export const compared = z.object({
 const stream = z.object({
   name: z.string(),
   source: z.string(),
+  upstream: z.string().optional(),
+  /** Absent: it belongs to no company. */
+  company: z.string().optional(),
   state: z.string(),
   /** Null: unknown, or the stream has no order. */
   order: z.string().nullable(),

@@ -41,7 +41,9 @@ interface Configured {
 export function streamsAndSinks(stored: State, { plan, state, refused }: Configured): StoredStatus {
   const { holder, spool } = stored;
   const now = Date.now();
-  const streams = plan.sources.flatMap((source) => source.streams);
+  const streams = plan.sources.flatMap(({ upstream, streams: own }) =>
+    own.map((stream) => ({ ...stream, upstream })),
+  );
   const expecting = new Set(plan.sources.flatMap((one) => (one.expectMs ? [one.name] : [])));
   const names = [streams, plan.sinks].map((all) => new Set(all.map(({ name }) => name)));
   const orphans = [stored.streams, stored.sinks].map((known, at) =>
@@ -57,7 +59,7 @@ export function streamsAndSinks(stored: State, { plan, state, refused }: Configu
     running: holder,
     state_dir: state.dir,
     reload_refused: refused && { ...refused, at: timeText(refused.at) },
-    streams: streams.map(({ name, source }) => {
+    streams: streams.map(({ name, source, upstream, company }) => {
       const held = stored.streams.get(name);
       const caughtUpAt = held?.caught_up_at ?? null;
       const isEnded = ended.has(name);
@@ -66,6 +68,8 @@ export function streamsAndSinks(stored: State, { plan, state, refused }: Configu
       return {
         name,
         source,
+        upstream,
+        ...(company !== undefined && { company }),
         order: held?.checkpoint?.order ?? null,
         checkpoint_at: timeText(held?.checkpoint?.savedAt ?? null),
         caught_up_at: timeText(caughtUpAt),

@@ -27,7 +27,7 @@ async function aRun(trouble: Trouble) {
   const page = await freePort();
   writeFileSync(ids, `${upstream.ids.join('\n')}\n`);
   writeFileSync(config, configOfMany(dir, url, { ids, every: '500ms', page }));
-  upstream.trouble = trouble;
+  upstream.broken.set(badCompany, trouble);
   const sluice = startSluice(['run', '-c', config]);
   const everyList = async () => {
     upstream.seen.clear();

@@ -1,5 +1,5 @@
 // A scripted upstream with many companies, written independently of src/sandbox, and the receiver of their events. Each
-// company has two lists, which get a record at a steady pace, and hosts. One company may be broken in one way of
+// company has two lists, which get a record at a steady pace, and hosts. Companies may be broken, each in one way of
 // "what the documents leave open". The receiver computes the age of each record at its arrival.
 
 import { once } from 'node:events';
@@ -19,12 +19,13 @@ export const troubles = [
   'huge',
   'flapping',
   'wrong_clock',
+  'silent',
 ] as const;
 
 /** One of them. */
 export type Trouble = (typeof troubles)[number];
 
-/** The company that can be broken. */
+/** The company that is broken where one is. */
 export const badCompany = 'c-0';
 
 /** Settings of the upstream. */
@@ -59,11 +60,11 @@ export async function startManyCompanies(options: ManyCompaniesOptions) {
 
 /** The upstream and the receiver. */
 class ManyCompanies {
-  /** How the bad company is broken; null: it is well. */
-  trouble: Trouble | null = null;
+  /** The broken companies, and how each is broken. */
+  readonly broken = new Map<string, Trouble>();
   /** Requests so far, by company. */
   readonly requests = new Map<string, number>();
-  /** Milliseconds from the creation of a record to its arrival, for all companies except the bad one. */
+  /** Milliseconds from the creation of a record to its arrival, for all companies that are not broken. */
   ages: number[] = [];
   /** Lists of the other companies from which a record has arrived. */
   readonly seen = new Set<string>();
@@ -89,19 +90,22 @@ class ManyCompanies {
       request.resume();
       return;
     }
-    const [, company = '', list = ''] = /companies\/([^/]+)\/(.+)$/.exec(url.pathname) ?? [];
+    const [, company = '', list = ''] =
+      /companies\/([^/]+)\/(.+)$/.exec(url.pathname) ??
+      /hosts\/host-of-(.+)()$/.exec(url.pathname) ??
+      [];
     this.requests.set(company, (this.requests.get(company) ?? 0) + 1);
     this.#answers += 1;
-    if (company === badCompany && this.trouble !== null) {
-      this.#misbehave(this.trouble, url, list, response);
-    } else this.#page(company, list, url, response);
+    const trouble = this.broken.get(company);
+    if (trouble === undefined) this.#page(company, list, url, response);
+    else this.#misbehave(trouble, { company, list, url }, response);
   }
 
   /** A page, oldest first: the cursor is the number of the next record. */
   #page(company: string, list: string, url: URL, response: ServerResponse, skewMs = 0): void {
-    const host = { host_id: 'h-1', name: company };
-    if (list.startsWith('hosts')) {
-      json(response, list === 'hosts' ? { data: [host], next_cursor: null } : host);
+    const host = { host_id: `host-of-${company}`, name: company };
+    if (list === '' || list === 'hosts') {
+      json(response, list === '' ? host : { data: [host], next_cursor: null });
       return;
     }
     const { recordEveryMs } = this.#options;
@@ -115,8 +119,12 @@ class ManyCompanies {
     json(response, { data, next_cursor: String(Math.max(from, to)) });
   }
 
-  #misbehave(trouble: Trouble, url: URL, list: string, response: ServerResponse): void {
-    const page = (skewMs = 0) => this.#page(badCompany, list, url, response, skewMs);
+  #misbehave(
+    trouble: Trouble,
+    { company, list, url }: { company: string; list: string; url: URL },
+    response: ServerResponse,
+  ): void {
+    const page = (skewMs = 0) => this.#page(company, list, url, response, skewMs);
     const from = Number(url.searchParams.get('cursor') ?? 0);
     const { slowMs = 30_000 } = this.#options;
     const ways: Readonly<Record<Trouble, () => void>> = {
@@ -125,10 +133,10 @@ class ManyCompanies {
       gone: () => problem(response, 404),
       throttled: () => problem(response.setHeader('retry-after', '600'), 429),
       slow: () => setTimeout(page, slowMs).unref(),
-      endless: () => json(response, endlessPage(list, from)),
+      endless: () => json(response, endlessPage(company, list, from)),
       empty_pages: () => json(response, { data: [], next_cursor: String(from + 1) }),
       nonsense: () => this.#nonsense(response),
-      huge: () => this.#hugePage(list, response),
+      huge: () => this.#hugePage(company, list, response),
       flapping: () => {
         if (this.#answers % 3 === 0) problem(response, 503);
         else if (this.#answers % 3 === 1) response.destroy();
@@ -141,6 +149,7 @@ class ManyCompanies {
         response.setHeader('x-ratelimit-reset', String(Math.floor(Date.now() / 1_000) + 3_600));
         page(400 * dayMs);
       },
+      silent: () => {},
     };
     ways[trouble]();
   }
@@ -152,13 +161,13 @@ class ManyCompanies {
   }
 
   /** One new record, and old ones up to the size. */
-  #hugePage(list: string, response: ServerResponse): void {
+  #hugePage(company: string, list: string, response: ServerResponse): void {
     const { hugeBytes = 57_000_000 } = this.#options;
     if (this.#huge === null) {
       const rest: string[] = [];
       for (let bytes = 0, n = 0; bytes < hugeBytes; n += 1) {
         const text = JSON.stringify({
-          ...recordOf(badCompany, list, n, this.#begunAt),
+          ...recordOf(company, list, n, this.#begunAt),
           text: 'x'.repeat(900),
         });
         bytes += text.length + 1;
@@ -166,7 +175,7 @@ class ManyCompanies {
       }
       this.#huge = Buffer.from(`,${rest.join(',')}],"next_cursor":null}`);
     }
-    const now = JSON.stringify(recordOf(badCompany, list, Date.now(), Date.now()));
+    const now = JSON.stringify(recordOf(company, list, Date.now(), Date.now()));
     response.setHeader('content-type', 'application/json');
     response.write(`{"data":[${now}`);
     response.end(this.#huge);
@@ -180,7 +189,7 @@ class ManyCompanies {
     for (const line of Buffer.concat(chunks).toString().split('\n')) {
       const found = /"timestamp":"([^"]+)","company_id":"([^"]+)","list":"([^"]+)"/.exec(line);
       const [, at = '', company = '', list = ''] = found ?? [];
-      if (found === null || company === badCompany) continue;
+      if (found === null || this.broken.has(company)) continue;
       this.seen.add(`${company}/${list}`);
       this.ages.push(now - Date.parse(at));
     }
@@ -189,9 +198,9 @@ class ManyCompanies {
 }
 
 /** A page of new records, with another one after it. */
-function endlessPage(list: string, from: number) {
+function endlessPage(company: string, list: string, from: number) {
   const data = Array.from({ length: pageMax }, (_, i) =>
-    recordOf(badCompany, list, from + i, Date.now()),
+    recordOf(company, list, from + i, Date.now()),
   );
   return { data, next_cursor: String(from + pageMax) };
 }

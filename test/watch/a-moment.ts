@@ -56,6 +56,16 @@ export function anAilment(name: string, reason: Ailment['reason'], error = aFail
   return { part: 'stream', name, reason, what: 'is unwell', error, message: `${name} is unwell` };
 }
 
+/** The obstacle of a stream of a company. */
+export function anAilmentOf(
+  owner: NonNullable<Ailment['owner']>,
+  name: string,
+  reason: Ailment['reason'],
+  error = aFailure(),
+): Ailment {
+  return { ...anAilment(name, reason, error), owner };
+}
+
 /** A stream that was read to its tail. */
 export function aStream(parts: Partial<LiveStream> = {}): LiveStream {
   return {

@@ -7,7 +7,16 @@ import { type AttentionFacts, attentionLines, attentionOf } from '../../src/watc
 import type { Ailment } from '../../src/watch/health.ts';
 import type { StatusMoment } from '../../src/watch/live.ts';
 import { endFacts } from '../../src/watch/upstream-ends.ts';
-import { aFailure, aMoment, anAilment, aSink, aSpool, aStream, at } from './a-moment.ts';
+import {
+  aFailure,
+  aMoment,
+  anAilment,
+  anAilmentOf,
+  aSink,
+  aSpool,
+  aStream,
+  at,
+} from './a-moment.ts';
 
 const now = Date.UTC(2026, 0, 2);
 const day = 86_400_000;
@@ -49,11 +58,13 @@ test('attentionOf reports thousands that fail for one reason once, whatever each
 
 test('attentionOf has one line for a company whose lists fail in different ways', () => {
   const error = (next: string) => ({ ...aFailure('refused'), next });
+  const first = { upstream: 'ops', company: 'c-0' };
+  const other = { upstream: 'ops', company: 'c-1' };
   const ailments = [
-    anAilment('web/c-0', 'halted', error('Grant web.')),
-    anAilment('dns/c-0', 'not_advancing', error('Grant dns.')),
-    anAilment('fw/c-0/objects', 'not_advancing', error('Grant fw.')),
-    anAilment('web/c-1', 'not_advancing', error('Wait.')),
+    anAilmentOf(first, 'web/c-0', 'halted', error('Grant web.')),
+    anAilmentOf(first, 'dns/c-0', 'not_advancing', error('Grant dns.')),
+    anAilmentOf(first, 'fw/c-0/objects', 'not_advancing', error('Grant fw.')),
+    anAilmentOf(other, 'web/c-1', 'not_advancing', error('Wait.')),
   ];
   const lost = {
     ...{ condition: 'source.scope_lost', stream: 'web/c-0', message: 'the company is denied' },
@@ -66,6 +77,59 @@ test('attentionOf has one line for a company whose lists fail in different ways'
     ['3 streams of company c-0', 'are not read: web/c-0, dns/c-0, fw/c-0/objects'],
     ['Stream web/c-1', 'is unwell'],
   ]);
+});
+
+test.each([
+  [
+    'with a slash in its id',
+    { upstream: 'ops', company: 'a/b' },
+    { upstream: 'ops', company: 'a/c' },
+  ],
+  [
+    'of one id in two upstreams',
+    { upstream: 'ops', company: 'a' },
+    { upstream: 'old', company: 'a' },
+  ],
+])('attentionOf has a line for each company %s', (_, one, another) => {
+  const [halted, slow] = ['Grant.', 'Wait.'].map((next) => ({ ...aFailure('no'), next }));
+  const ailments = [one, another].flatMap((owner, i) => [
+    anAilmentOf(owner, `web${i}/${owner.company}`, 'halted', halted),
+    anAilmentOf(owner, `dns${i}/${owner.company}`, 'not_advancing', slow),
+  ]);
+
+  const reported = matters({}, ailments);
+
+  expect(reported.map(({ who, what }) => [who, what])).toEqual(
+    [one, another].map(({ company }, i) => [
+      `2 streams of company ${company}`,
+      `are not read: web${i}/${company}, dns${i}/${company}`,
+    ]),
+  );
+});
+
+test('attentionOf has one line for a company of which one stream fails as those of another company do', () => {
+  const mixed = { upstream: 'ops', company: 'c-9' };
+  const slow = { upstream: 'ops', company: 'c-11' };
+  const reset = { ...aFailure('reset'), next: 'Wait.' };
+  const reported = matters({}, [
+    anAilmentOf(mixed, 'dns/c-9', 'not_advancing', { ...aFailure('503'), next: 'Retry.' }),
+    anAilmentOf(mixed, 'web/c-9', 'not_advancing', reset),
+    anAilmentOf(slow, 'web/c-11', 'not_advancing', reset),
+  ]);
+
+  expect(reported.map(({ who }) => who)).toEqual(['2 streams of company c-9', 'Stream web/c-11']);
+});
+
+test('attentionOf has a line for each failure that many companies share', () => {
+  const errors = ['Wait.', 'Retry.'].map((next) => ({ ...aFailure('down'), next }));
+  const ailments = Array.from({ length: 30 }, (_, i) => ({
+    upstream: 'ops',
+    company: `c-${i}`,
+  })).flatMap((owner) =>
+    errors.map((error, n) => anAilmentOf(owner, `s${n}/${owner.company}`, 'not_advancing', error)),
+  );
+
+  expect(matters({}, ailments).map(({ who }) => who)).toEqual(['30 streams', '30 streams']);
 });
 
 test('attentionOf names dead letters, with the reason and the next step', () => {

@@ -13,7 +13,7 @@ import { aMoment, aSink, aStream } from './a-moment.ts';
 /** The numbers of a journey, in their text. */
 function numbersOf(moment: StatusMoment): string {
   const observed = { moment, history: new History(), ailments: [], now: 2_000, startedAt: 1_000 };
-  const facts = { ...moment, residentBytes: 5, cpuSeconds: 0.5 };
+  const facts = { ...moment, residentBytes: 5, cpuSeconds: 0.5, stalled: new Set(['logs/c-1']) };
   return metricsText(
     metricFamilies(statusOf({ ...observed, readyShare: 0.5, forms: null }), facts),
   );
