@@ -302,9 +302,9 @@ function exists(file: string): UsageError {
 }
 
 function nextLines(file: string, text: string): readonly string[] {
-  const references = [...text.matchAll(/^[^#\n]*\$\{(env|file):([^}]+)\}/gm)];
+  const references = referencesIn(text);
   const named = (kind: string) =>
-    references.flatMap(([, of, name = '']) => (of === kind ? name : []));
+    references.flatMap(({ kind: of, name }) => (of === kind ? name : []));
   const files = named('file');
   const shown = cleanText(shellWord(file), 300);
   return [
@@ -315,6 +315,15 @@ function nextLines(file: string, text: string): readonly string[] {
     `  npx sluice run -c ${shown}`,
     `  npx sluice top -c ${shown}               # from another terminal`,
   ];
+}
+
+/** The secrets that a config or a part of one names outside comments, each once. */
+function referencesIn(text: string): readonly { readonly kind: string; readonly name: string }[] {
+  const written = text.replace(/(^|\s)#.*$/gm, '');
+  const found = [...written.matchAll(/\$\{(env|file):([^}]+)\}/g)].map(
+    ([whole, kind = '', name = '']) => [whole, { kind, name }] as const,
+  );
+  return [...new Map(found).values()];
 }
 
 /** Sends the SIEM a test event, once all that its sink needs is at hand: 3 where it has none. */
@@ -329,13 +338,13 @@ async function tried(
 ): Promise<0 | 3> {
   const { answers, file, text, deps } = written;
   const later = `npx sluice check -c ${cleanText(shellWord(file), 300)} --setup --send-test --sink ${name}`;
-  const needed = sink.sample.lines(answers.to).join('\n').replace(/#.*$/gm, '');
-  const missing = [...needed.matchAll(/\$\{(env|file):([^}]+)\}/g)].flatMap(([, kind, of = '']) =>
-    (kind === 'env' ? Boolean(deps.env[of]) : existsSync(of)) ? [] : [of],
-  );
+  const needed = referencesIn(sink.sample.lines(answers.to).join('\n'));
+  const missing = needed
+    .filter(({ kind, name: of }) => (kind === 'env' ? !deps.env[of] : !existsSync(of)))
+    .map(({ name: of }) => of);
   if (missing.length > 0) {
     deps.out(
-      `no test event was sent: ${cleanText(missing.join(', '), 300)} is not there yet; then:`,
+      `no test event was sent. Missing: ${cleanText(missing.join(', '), 300)}. Set it, then run:`,
     );
     deps.out(`  ${later}`);
     return 3;

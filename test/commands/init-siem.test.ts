@@ -148,6 +148,24 @@ test.each([
   ]);
 });
 
+test('names every variable of the config, also where one line has several', async () => {
+  const { stdout, config } = await initSiem(
+    'sentinel',
+    'https://sluice-abcd.westeurope-1.ingest.monitor.azure.com',
+  );
+
+  const named = [...stdout.matchAll(/^ {2}export (\w+)=/gm)].map(([, name]) => name);
+  expect(named).toEqual([
+    'EDGE_CLIENT_ID',
+    'EDGE_CLIENT_SECRET',
+    'AZURE_TENANT_ID',
+    'AZURE_CLIENT_ID',
+    'AZURE_CLIENT_SECRET',
+  ]);
+  expect(readFileSync(config, 'utf8')).toMatch(/^ +# .*\$\{env:EDGE_API_KEY\}/m);
+  expect(stdout).toContain('Missing: AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET.');
+});
+
 test('sends nothing while a secret of the sink is missing, and names the next step', async () => {
   const splunk = await startSplunk();
 
@@ -155,7 +173,7 @@ test('sends nothing while a secret of the sink is missing, and names the next st
 
   expect(exitCode).toBe(3);
   expect(stdout).toMatch(
-    /no test event was sent: \w+ is not there yet; then:\n {2}npx sluice check -c .* --send-test --sink splunk\n/,
+    /no test event was sent\. Missing: \w+\. Set it, then run:\n {2}npx sluice check -c .* --send-test --sink splunk\n/,
   );
   expect([existsSync(config), splunk.requests]).toEqual([true, []]);
 });
