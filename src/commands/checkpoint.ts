@@ -6,7 +6,7 @@
 import { lookInto, type StreamExtent } from '../hold/index.ts';
 import type { Operator, RewoundStream, Stored } from '../operator/index.ts';
 import { counted, factLines } from '../terminal/index.ts';
-import { readState, type StreamState } from '../watch/index.ts';
+import type { StreamState } from '../watch/index.ts';
 import {
   type CommandDeps,
   type CommandGroup,
@@ -153,8 +153,8 @@ async function withStream(file: string, stream: string, deps: CommandDeps): Prom
 }
 
 /** The stored state of the stream of that name, which is in the config or left over in the state. */
-async function find({ config }: Stored, stream: string): Promise<StreamState | null> {
-  const { streams } = readState(config.state.dir);
+async function find({ config, facts }: Stored, stream: string): Promise<StreamState | null> {
+  const { streams } = facts();
   refuseUnknown('stream', stream, [...(await streamNames(config)), ...streams.keys()]);
   return streams.get(stream) ?? null;
 }

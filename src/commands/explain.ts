@@ -6,13 +6,14 @@ import type { Config } from '../config/index.ts';
 import { type Json, UsageError } from '../contracts/index.ts';
 import type { PlannedSource } from '../fetch/engine.ts';
 import { lookInto } from '../hold/index.ts';
+import type { Stored } from '../operator/index.ts';
 import { planToLook } from '../run/index.ts';
 import { commandText, factLines, painted } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
 import {
   emptyState,
-  readState,
   roomInSpool,
+  type State,
   type StatusFacts,
   type StoredStream,
   streamsAndSinks,
@@ -34,21 +35,25 @@ export const explain = defineCommand({
     const { config, refused, isElsewhere } = part;
     const { out } = deps;
     const plan = await planToLook(config);
-    const state = isElsewhere ? emptyState : readState(config.state.dir);
-    const asked = state.holder === null ? null : await askRunning(config);
+    const seen = isElsewhere
+      ? notSeen
+      : await part.operator.status((stored) => seenIn(stored, name));
+    const { state, missing } = seen;
+    const asked = state.holder === null || seen.isCopy ? null : await askRunning(config);
     const live = asked?.outcome === 'answered' ? asked.status : null;
     const stored = streamsAndSinks(state, { plan, state: config.state, refused });
-    const of = ({ streams }: StatusFacts) => streams.find((stream) => stream.name === name);
+    const of = ({ streams }: Pick<StatusFacts, 'streams'>) =>
+      streams.find((stream) => stream.name === name);
     const known: KnownStream = {
       ...find(name, plan.sources),
       config,
-      running: state.holder,
+      ...{ running: state.holder, missing },
       // `find` has found the stream, and the status from the database has every stream of the config.
       stands: (live && of(live)) ?? (of(stored) as StoredStream),
       live: live?.streams.find((stream) => stream.name === name) ?? null,
       reported: live,
       held: state.streams.get(name)?.checkpoint ?? null,
-      checkpoint: isElsewhere ? null : checkpointOf(config, name),
+      checkpoint: seen.checkpoint,
       silence: asked === null || asked.outcome === 'answered' ? '' : asked.why,
       now: Date.now(),
     };
@@ -70,8 +75,16 @@ function find(name: string, sources: readonly PlannedSource[]) {
   throw new UsageError(unknownText('stream', name, names));
 }
 
-function checkpointOf({ state }: Config, stream: string): Json | null {
-  return lookInto(state.dir, null, ({ streams }) => streams.recall(stream).checkpoint);
+interface Seen extends Pick<Stored, 'missing' | 'isCopy'> {
+  readonly state: State;
+  readonly checkpoint: Json | null;
+}
+
+const notSeen: Seen = { state: emptyState, checkpoint: null, missing: '', isCopy: false };
+
+function seenIn({ config: { state }, facts, missing, isCopy }: Stored, stream: string): Seen {
+  const checkpoint = lookInto(state.dir, null, ({ streams }) => streams.recall(stream).checkpoint);
+  return { state: facts(), checkpoint, missing, isCopy };
 }
 
 interface Verdict {

@@ -7,10 +7,8 @@
 import { openNote, type Signer, signerOf, signingSettings, signNote } from '../archive/index.ts';
 import type { Config, WholePlan } from '../config/index.ts';
 import { errorText } from '../contracts/index.ts';
-import { storedState } from '../operator/index.ts';
 import { planToLook } from '../run/index.ts';
 import { cleanText } from '../tools/index.ts';
-import { readState } from '../watch/index.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
 import {
   type CommandDeps,
@@ -18,13 +16,7 @@ import {
   configOption,
   defineCommand,
 } from './shared/command.ts';
-import {
-  type CompanyCounts,
-  companyOption,
-  countsOf,
-  planOf,
-  refuseUnknownCompany,
-} from './shared/company.ts';
+import { companyOption, countsOf, planOf, refuseUnknownCompany } from './shared/company.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 import { isReceipt, receiptOf, receiptText } from './shared/receipt.ts';
 import { refuseUnknown } from './shared/typed.ts';
@@ -74,15 +66,22 @@ async function report(
 ): Promise<boolean> {
   const { config, operator } = part;
   refuseUnknown('sink', sink, Object.keys(config.sinks));
-  const { state, missing, counts } = await operator.status((stored) => ({
-    state: storedState(stored),
-    missing: stored.missing,
-    counts: company === undefined ? null : ofCompany(stored.config, sink, company),
-  }));
+  const { state, missing, counts } = await operator.status((stored) => {
+    const facts = stored.facts();
+    const position = facts.sinks.get(sink)?.position ?? 0;
+    return {
+      state: facts,
+      missing: stored.missing,
+      counts:
+        company === undefined
+          ? null
+          : countsOf(stored, company, new Map([[sink, position]])).get(sink),
+    };
+  });
   const reported = receiptOf(sink, {
     ...{ config, plan, state },
     now: Date.now(),
-    ...(company !== undefined && counts !== null && { company: { id: company, ...counts } }),
+    ...(company !== undefined && counts && { company: { id: company, ...counts } }),
   });
   const text = receiptText(reported);
   const note = await signed(text, config, err);
@@ -91,12 +90,6 @@ async function report(
   if (note === null) err('not signed: the config has no archive whose key signs here');
   if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
   return reported.whole;
-}
-
-function ofCompany(config: Config, sink: string, company: string): CompanyCounts {
-  const position = readState(config.state.dir).sinks.get(sink)?.position ?? 0;
-  const counts = countsOf(config, company, new Map([[sink, position]]));
-  return counts.get(sink) ?? { waiting: 0, refused: 0 };
 }
 
 const check = defineCommand({

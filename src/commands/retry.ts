@@ -1,10 +1,8 @@
 // `sluice retry STREAM|SINK`: retries a waiting or halted stream or sink now, in the process that
 // runs, or at the next start. A wait that upstream or a receiver requested is never cut short.
 
-import type { Config } from '../config/index.ts';
-import type { Operator } from '../operator/index.ts';
+import type { Operator, Stored } from '../operator/index.ts';
 import { spanText } from '../tools/index.ts';
-import { readState } from '../watch/index.ts';
 import { type CommandDeps, configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
 import { partsAtWork } from './shared/parts.ts';
@@ -31,8 +29,8 @@ export const retry = defineCommand({
   },
 });
 
-async function namesOf({ config }: { readonly config: Config }): Promise<ReadonlySet<string>> {
-  const state = readState(config.state.dir);
+async function namesOf({ config, facts }: Stored): Promise<ReadonlySet<string>> {
+  const state = facts();
   return new Set([
     ...(await streamNames(config)),
     ...Object.keys(config.sinks),

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { backlog } from '../contracts/index.ts';
 import { holderOf } from '../hold/index.ts';
-import { type Stored, storedState } from '../operator/index.ts';
+import type { Stored } from '../operator/index.ts';
 import { runningIn } from '../run/index.ts';
 import { counted, tableLines } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
@@ -145,10 +145,9 @@ async function listedIn(parts: readonly PartAtWork[]): Promise<Listed> {
   return { listed, missing, knowing };
 }
 
-function sinksIn(stored: Stored) {
-  const { config, missing } = stored;
+function sinksIn({ config, missing, facts }: Stored) {
   const { removedSinksMs } = config.state;
-  const state = storedState(stored);
+  const state = facts();
   const present = Object.keys(config.sinks);
   const sinks: readonly RemovedSink[] = [
     ...present.map((name) => presentIn(state, name)),

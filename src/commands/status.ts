@@ -1,10 +1,11 @@
-// `sluice status`: the status of each stream, the spool and each sink, read from the state directory, so that it also
-// works while another process runs or none can, and without secrets. Text output has the items that need attention
-// first, then tables in the same order; --json has the status (watch/status-facts.ts) for scripts, in the order of the
-// config. Only the running process knows filters that failed on events, so they are missing without status.listen.
+// `sluice status`: the status of each stream, the spool and each sink, from the stored state, whether a process
+// runs with it here, elsewhere or nowhere. No secret is needed, except for a state in Kafka that no process of
+// this machine has. For people: first what needs attention, then tables in the same order. With --json: the model
+// of watch/status-facts.ts for scripts, in the order of the config. Only a running process knows the filters
+// that could not judge events, so there are none without its status.listen.
 
-import type { Config, WholePlan } from '../config/index.ts';
-import { hasState } from '../hold/index.ts';
+import type { WholePlan } from '../config/index.ts';
+import type { Stored } from '../operator/index.ts';
 import { planToLook } from '../run/index.ts';
 import {
   commandOf,
@@ -19,16 +20,13 @@ import {
 import { cleanText, spanText, untilText } from '../tools/index.ts';
 import {
   endText,
-  notHere,
   originText,
-  readState,
   type StoredStatus,
   type StoredStream,
   statusElsewhere,
   streamsAndSinks,
 } from '../watch/index.ts';
 import { askRunning, attentionLines, attentionOf, joinedStatus } from '../watch/running-status.ts';
-import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { companyOption, countsOf, planOf, refuseUnknownCompany } from './shared/company.ts';
 import { type PartAtWork, shardsElsewhere, wholeAtWork } from './shared/parts.ts';
@@ -43,8 +41,7 @@ export const status = defineCommand({
   async run({ config: file, json, company }, deps) {
     const work = wholeAtWork(file, deps);
     const { parts, member, whole } = work;
-    const isHere = parts.find((part) => !part.isElsewhere && hasState(part.config.state.dir));
-    const { config, unread } = isHere ?? (parts[0] as ConfigAtWork);
+    const { config, unread } = whole;
     const { out } = deps;
     const looked = await Promise.all(
       parts.map(async (part) => ({ part, plan: await planToLook(part.config) })),
@@ -53,40 +50,57 @@ export const status = defineCommand({
       company,
       looked.map(({ plan }) => plan),
     );
-    const joined = joinedStatus(looked.map((one) => statusOf(one, company)));
+    const seen = await Promise.all(looked.map((one) => statusOf(one, company)));
+    const joined = joinedStatus(seen.map(({ shown }) => shown));
     const shards = member?.shards && { ...member.shards, elsewhere: shardsElsewhere(work) };
     const statusView: StoredStatus = {
       ...joined,
       ...(member !== null && { running: member.holder, standing_by: member.standing_by }),
       ...(shards !== undefined && { shards }),
-      state_dir: parts.length === 1 ? joined.state_dir : whole.config.state.dir,
+      state_dir: config.state.dir,
     };
-    const isAsked = statusView.running !== null && config.status !== null;
+    const isHere = member !== null || seen.some(({ isCopy }) => !isCopy);
+    const isAsked = statusView.running !== null && config.status !== null && isHere;
     const asked = isAsked ? await askRunning(config) : null;
     // Only the running process has them.
     const { filters, unread_times } = asked?.outcome === 'answered' ? asked.status : statusView;
     const reported = { ...statusView, filters, unread_times };
     if (json) out(JSON.stringify(reported, null, 2));
-    else for (const line of [...statusLines(reported, config), ...unreadLines(unread)]) out(line);
+    else {
+      const [missing = ''] = seen.every((part) => part.missing)
+        ? seen.map((part) => part.missing)
+        : [];
+      const lines = statusLines(reported, { file: config.file, missing });
+      for (const line of [...lines, ...unreadLines(unread)]) out(line);
+    }
     return 0;
   },
 });
 
-function statusOf(
-  { part, plan }: { readonly part: PartAtWork; readonly plan: WholePlan },
-  company: string | undefined,
-): StoredStatus {
-  const { config, refused, isElsewhere } = part;
-  const { state } = config;
-  const configured = { plan: planOf(plan, company), state, refused };
-  if (isElsewhere) return statusElsewhere(configured);
-  const status = streamsAndSinks(readState(state.dir), configured);
-  return company === undefined ? status : statusOfCompany(status, config, company);
+interface SeenPart extends Pick<Stored, 'missing' | 'isCopy'> {
+  readonly shown: StoredStatus;
 }
 
-function statusOfCompany(status: StoredStatus, config: Config, company: string): StoredStatus {
+async function statusOf(
+  { part, plan }: { readonly part: PartAtWork; readonly plan: WholePlan },
+  company: string | undefined,
+): Promise<SeenPart> {
+  const { config, refused, isElsewhere, operator } = part;
+  const configured = { plan: planOf(plan, company), state: config.state, refused };
+  if (isElsewhere) return { shown: statusElsewhere(configured), missing: '', isCopy: false };
+  return await operator.status((stored) => {
+    const { missing, isCopy } = stored;
+    const shown = streamsAndSinks(stored.facts(), configured);
+    return {
+      ...{ missing, isCopy },
+      shown: company === undefined ? shown : statusOfCompany(shown, stored, company),
+    };
+  });
+}
+
+function statusOfCompany(status: StoredStatus, stored: Stored, company: string): StoredStatus {
   const positions = new Map(status.sinks.map(({ name, position }) => [name, position]));
-  const counts = countsOf(config, company, positions);
+  const counts = countsOf(stored, company, positions);
   const sinks = status.sinks.map((sink) => {
     const { waiting = 0, refused = 0 } = counts.get(sink.name) ?? {};
     return { ...sink, backlog: waiting, dead_letters: refused };
@@ -95,24 +109,28 @@ function statusOfCompany(status: StoredStatus, config: Config, company: string):
   return { ...status, sinks, orphans: { ...status.orphans, streams: [] } };
 }
 
-function statusLines(statusView: StoredStatus, config: Config): readonly string[] {
+function statusLines(
+  statusView: StoredStatus,
+  { file, missing }: { readonly file: string; readonly missing: string },
+): readonly string[] {
   const { running, spool } = statusView;
-  const absent = !hasState(config.state.dir) && running === null;
-  const full = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
+  const absent = missing !== '' && running === null;
+  const size =
+    spool.bytes === null ? '' : `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}, `;
   const oldest = spool.oldest_at === null ? '' : `, the oldest since ${spool.oldest_at}`;
   return [
     running === null
-      ? painted(cleanText(`not running${notHere(config)}`, 1_000), absent ? 'warn' : 'dim')
+      ? painted(cleanText(`not running${missing}`, 1_000), absent ? 'warn' : 'dim')
       : `running: ${cleanText(running, 200)}${shardsText(statusView)}`,
     // If nothing is known, the status is not ok.
     ...(absent
       ? []
-      : ['', ...attentionLines(attentionOf(statusView, { command: commandOf(config.file) }))]),
+      : ['', ...attentionLines(attentionOf(statusView, { command: commandOf(file) }))]),
     '',
     ...streamTable(statusView),
     ...parentLines(statusView),
     '',
-    `spool: ${full}, events held: ${spool.events}${oldest}`,
+    `spool: ${size}events held: ${spool.events}${oldest}`,
     '',
     ...sinkTable(statusView),
     ...endLines(statusView),

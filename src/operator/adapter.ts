@@ -5,6 +5,7 @@
 import type { Config } from '../config/index.ts';
 import type { JsonObject } from '../contracts/index.ts';
 import type { Wish } from '../hold/index.ts';
+import type { State } from '../watch/index.ts';
 
 /** A stored state to read. */
 export interface Stored {
@@ -14,6 +15,8 @@ export interface Stored {
   readonly missing: string;
   /** The state is a copy from Kafka, which has neither pages nor identities of records. */
   readonly isCopy: boolean;
+  /** Reads the facts; both kinds have the same members. Throws `state_damaged`. */
+  readonly facts: () => State;
 }
 
 /** One way to reach a state. */

@@ -18,6 +18,7 @@ import { holderOf, parsedObject, type Wish } from '../hold/index.ts';
 import { type BackfillRequest, backfillsIn, type Past, readProgress } from '../hold/open.ts';
 import { cleanText, systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
+import { type Drained, drainProcess, undrainProcess } from './draining.ts';
 import { RemoteProcess } from './remote-process.ts';
 import { RunningProcess } from './running-process.ts';
 import { StateDirectory } from './state-directory.ts';
@@ -59,6 +60,13 @@ export interface Operator {
     /** Gives up the events that are stored for a removed sink; returns their number. Throws `config_invalid` if the state does not know the sink, or a process runs with it. */
     remove(name: string): Promise<number>;
   };
+  /**
+   * Has a process of a state in Kafka release its shards, for good; `alone` is called first if no other process is on
+   * standby. Throws a UsageError if the state is not in Kafka or has no such process, `state_locked` if it takes too long.
+   */
+  drain(instance: string, alone: () => void): Promise<Drained>;
+  /** Lets a drained process own shards again. Throws a UsageError as `drain`. */
+  undrain(instance: string): Promise<void>;
   readonly succession: {
     /** Cutover (`cut_over`) or rollback (`shadow`) of the pair with this successor; `isForced`: also if it is not ready. */
     turn(
@@ -125,17 +133,17 @@ const patienceMs = 20_000;
 
 /** The operator of a config, or of one shard's part of `whole`. Nothing is opened before a call. */
 export function operatorOf(config: Config, whole: Config = config): Operator {
-  return operatorBy(() => adapterOf(config, whole));
+  return operatorBy(whole, () => adapterOf(config, whole));
 }
 
 /** The operator of a state that this process has opened itself. */
 export function ownOperator(config: Config): Operator {
   const adapter = new StateDirectory(config, { isOwn: true, whole: config });
-  return operatorBy(async () => adapter);
+  return operatorBy(config, async () => adapter);
 }
 
 /** `adapterNow` is called before each request: processes come and go. */
-function operatorBy(adapterNow: () => Promise<Adapter>): Operator {
+function operatorBy(whole: Config, adapterNow: () => Promise<Adapter>): Operator {
   const ask = <T>(name: string, wish: Wish, shape: z.ZodType<T>) =>
     carriedOut(adapterNow, { name, wish }, shape);
   const about = async ({ source, id }: BackfillRequest, does: 'look' | 'stop' | 'cancel') => {
@@ -187,6 +195,8 @@ function operatorBy(adapterNow: () => Promise<Adapter>): Operator {
         await about(request, 'cancel');
       },
     },
+    drain: (instance, alone) => drainProcess(whole, instance, alone),
+    undrain: (instance) => undrainProcess(whole, instance),
     succession: {
       turn: (successor, how) => ask(successor, { what: 'cut_over', ...how }, answers.turned),
     },

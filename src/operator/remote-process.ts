@@ -9,7 +9,7 @@ import { ExportError, type JsonObject } from '../contracts/index.ts';
 import type { Wish } from '../hold/index.ts';
 import { systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
-import { withCopy } from './state-copy.ts';
+import { withCopy } from './stored.ts';
 
 /** Added to two sessions, after which another process owns a state whose process was killed. */
 const patienceMs = 30_000;
@@ -34,7 +34,7 @@ export class RemoteProcess implements Adapter {
   }
 
   look<T>(read: (stored: Stored) => Promise<T> | T): Promise<T> {
-    return withCopy(this.#config, this.#kafka, read);
+    return withCopy(this.#config, { kafka: this.#kafka, holder: this.holder }, read);
   }
 
   async carryOut(name: string, wish: Wish): Promise<JsonObject> {

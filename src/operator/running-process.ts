@@ -6,8 +6,8 @@ import type { Config } from '../config/index.ts';
 import { ExportError, type JsonObject } from '../contracts/index.ts';
 import { holderOf, Store, type Wish } from '../hold/index.ts';
 import { systemClock } from '../tools/index.ts';
-import { notHere } from '../watch/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
+import { storedHere } from './stored.ts';
 
 const lookEveryMs = 50;
 const patienceMs = 20_000;
@@ -23,8 +23,7 @@ export class RunningProcess implements Adapter {
   }
 
   async look<T>(read: (stored: Stored) => Promise<T> | T): Promise<T> {
-    const config = this.#config;
-    return await read({ config, missing: notHere(config), isCopy: false });
+    return await read(storedHere(this.#config));
   }
 
   async carryOut(name: string, wish: Wish): Promise<JsonObject | null> {

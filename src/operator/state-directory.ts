@@ -8,9 +8,8 @@ import { changeState, hasState, type Store, takeLock, type Wish } from '../hold/
 import { forgetDelivered } from '../hold/open.ts';
 import { type Journey, type Move, makeMove } from '../run/process.ts';
 import { systemClock } from '../tools/index.ts';
-import { notHere } from '../watch/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
-import { withCopy } from './state-copy.ts';
+import { storedHere, withCopy } from './stored.ts';
 
 /** Reads the state directory or a copy from Kafka, and makes changes by itself. */
 export class StateDirectory implements Adapter {
@@ -32,8 +31,10 @@ export class StateDirectory implements Adapter {
   async look<T>(read: (stored: Stored) => Promise<T> | T): Promise<T> {
     const config = this.#config;
     const { kafka } = config.state;
-    if (kafka !== null && !this.#isOwn) return await withCopy(config, kafka, read);
-    return await read({ config, missing: notHere(config), isCopy: false });
+    if (kafka !== null && !this.#isOwn) {
+      return await withCopy(config, { kafka, holder: null }, read);
+    }
+    return await read(storedHere(config));
   }
 
   async carryOut(name: string, wish: Wish): Promise<JsonObject | null> {

@@ -112,15 +112,10 @@ export class ClusterLook implements ClusterSight {
     const isOwn = works !== undefined && isThis(works, kafka);
     const dir = isOwn ? config.state.dir : await this.#copied(shard, kafka);
     if (isOwn) this.#forget(shard);
-    const stored = readState(dir);
-    const positions = [...stored.sinks.values()].flatMap(({ position }) => position ?? []);
-    // Pages are not copied, so which are still held only whoever works knows.
-    const oldest = isOwn ? stored.spool.oldest : Math.min(0, ...positions);
-    const holder = works === undefined ? null : String(works.instance ?? works.host);
-    const statusView = streamsAndSinks(
-      { ...stored, spool: { ...stored.spool, oldest }, holder },
-      { plan, state: { ...config.state, dir }, refused: null },
-    );
+    const holder = works === undefined ? null : processText(works);
+    const statusView = streamsAndSinks(readState(dir, isOwn ? undefined : { holder }), {
+      ...{ plan, state: { ...config.state, dir }, refused: null },
+    });
     return { shard, processes, standing: statusView, note: lookInto(dir, null, clusterNote) };
   }
 

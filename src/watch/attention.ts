@@ -8,7 +8,13 @@ import { cleanText } from '../tools/index.ts';
 import { ailmentGroups } from './by-company.ts';
 import { type Ailment, ailmentsAtOnce, doubts } from './health.ts';
 import { removedInTheWay, removedMatters } from './removed-sinks.ts';
-import type { LiveStatus, Matter, StatusFacts, StoredUpstream } from './status-facts.ts';
+import type {
+  LiveStatus,
+  Matter,
+  StatusFacts,
+  StoredStatus,
+  StoredUpstream,
+} from './status-facts.ts';
 import { successionMatters } from './successions.ts';
 import { endMatters } from './upstream-ends.ts';
 
@@ -32,7 +38,7 @@ export interface AttentionFacts
   > {
   readonly streams: readonly (Pick<StatusFacts['streams'][number], 'name' | 'state' | 'error'> &
     Partial<Pick<StatusFacts['streams'][number], 'silent_since' | 'compared'>>)[];
-  readonly spool: Pick<LiveStatus['spool'], 'bytes' | 'max_bytes'> &
+  readonly spool: Pick<StoredStatus['spool'], 'bytes' | 'max_bytes'> &
     Partial<Pick<LiveStatus['spool'], 'full_in_ms'>>;
   readonly sinks: readonly (Omit<
     StatusFacts['sinks'][number],
@@ -247,7 +253,8 @@ const fullShare = 0.8;
 const fullSoonMs = 30 * 60_000;
 
 function spoolMatters(statusView: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
-  const { bytes, max_bytes: bytesMax, full_in_ms: fullInMs = null } = statusView.spool;
+  const { bytes: known, max_bytes: bytesMax, full_in_ms: fullInMs = null } = statusView.spool;
+  const bytes = known ?? 0;
   const isFull = ailments.some(({ reason }) => reason === 'full');
   const isSoon = fullInMs !== null && fullInMs < fullSoonMs;
   if (isFull || (!isSoon && bytes < bytesMax * fullShare)) return [];

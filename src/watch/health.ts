@@ -4,7 +4,14 @@
 
 import { roughSpanText } from '../tools/index.ts';
 import type { StatusMoment } from './live.ts';
-import type { LastError, LiveSink, LiveStream, ShardShare, StatusFacts } from './status-facts.ts';
+import type {
+  LastError,
+  LiveSink,
+  LiveStream,
+  ShardShare,
+  StatusFacts,
+  StoredStatus,
+} from './status-facts.ts';
 
 /** One part that stops the export. */
 export interface Ailment {
@@ -236,10 +243,10 @@ function shardAilments(share: ShardShare | undefined): readonly Ailment[] {
   });
 }
 
-type Fill = Pick<StatusFacts['spool'], 'bytes' | 'max_bytes'>;
+type Fill = Pick<StoredStatus['spool'], 'bytes' | 'max_bytes'>;
 
 function fullnessOf({ bytes, max_bytes: bytesMax }: Fill): Ailment | null {
-  if (bytes < bytesMax) return null;
+  if (bytes === null || bytes < bytesMax) return null;
   const what = `is full (${bytes} of ${bytesMax} bytes): polling waits until a sink has delivered stored events`;
   return ailmentOf({ part: 'spool', name: 'spool', error: null })('full', what);
 }

@@ -117,13 +117,14 @@ export function joinedStatus(parts: readonly StoredStatus[]): StoredStatus {
     for (const name of of.streams) streams.add(name);
     for (const name of of.sinks) orphans.add(name);
   }
+  const bytes = parts.map(({ spool }) => spool.bytes);
   return {
     ...first,
     running: parts.find(({ running }) => running !== null)?.running ?? null,
     reload_refused: parts.find((part) => part.reload_refused !== null)?.reload_refused ?? null,
     streams: parts.flatMap((part) => part.streams),
     spool: {
-      bytes: sum(({ spool }) => spool.bytes),
+      bytes: bytes.includes(null) ? null : sum(({ spool }) => spool.bytes ?? 0),
       max_bytes: sum(({ spool }) => spool.max_bytes),
       events: sum(({ spool }) => spool.events),
       oldest_at: earliest(parts.flatMap(({ spool }) => spool.oldest_at ?? [])),

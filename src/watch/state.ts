@@ -95,8 +95,9 @@ export interface State {
   /** The end dates that responses announced, by upstream. */
   readonly ends: ReadonlyMap<string, HeldEnds>;
   readonly spool: {
-    readonly bytes: number;
-    /** Events in the stored pages. */
+    /** Null: unknown, because the state is a copy, which has no pages. */
+    readonly bytes: number | null;
+    /** Events in the stored pages; of a copy, the events that wait for its slowest sink. */
     readonly events: number;
     /** When the oldest stored page was read; null: none is stored. */
     readonly oldestAt: number | null;
@@ -131,16 +132,30 @@ export function notHere({ state: { dir, places } }: Searched): string {
   return `: there is no state in ${places.join(' or ')}, so nothing has run with it yet, or not from there`;
 }
 
-/** Reads the state; an empty one if there is none yet. Throws `state_damaged`. */
-export function readState(dir: string): State {
-  const holder = holderOf(dir);
+/**
+ * Reads the state; an empty one if there is none yet. `copied`: the directory has a copy from Kafka of the state of
+ * this process; null: no process has it. Throws `state_damaged`.
+ */
+export function readState(dir: string, copied?: Pick<State, 'holder'>): State {
+  const { holder } = copied ?? { holder: holderOf(dir) };
   return lookInto(dir, { ...emptyState, holder }, (store) => {
     const { bytes, oldest, end } = store.refresh();
     const spool = { bytes, oldest, end, ...store.held(), answers: store.answers() };
     const knownSinks = store.knownSinks.all();
     const pairs = store.pairReports(Date.now());
-    return { ...heldOf(store), sinks: sinksOf(store), knownSinks, pairs, spool, holder };
+    const state = { ...heldOf(store), sinks: sinksOf(store), knownSinks, pairs, spool, holder };
+    return copied === undefined ? state : { ...state, spool: spoolOfCopy(state) };
   });
+}
+
+/** Pages are not copied, so which of them are still stored is not known. */
+function spoolOfCopy({ sinks, knownSinks, spool: { end } }: State): State['spool'] {
+  const positions = [...sinks].flatMap(([name, { position }]) => {
+    const { missingSince = null, keeps = true } = knownSinks.get(name) ?? {};
+    return missingSince !== null && !keeps ? [] : (position ?? 0);
+  });
+  const events = end - Math.min(end, ...positions);
+  return { bytes: null, events, oldestAt: null, oldest: 0, end };
 }
 
 /**

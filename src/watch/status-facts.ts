@@ -278,6 +278,10 @@ export const storedStatus = statusView.extend({
   /** The process that runs with it; null: none. */
   running: z.string().nullable(),
   state_dir: z.string(),
+  spool: spool.extend({
+    /** Null: unknown, because the state was read from Kafka without its pages. */
+    bytes: count.nullable(),
+  }),
   /** Why the process works on nothing; null: it works. Absent: no process takes part in a state in Kafka. */
   standing_by: z.string().nullable().exactOptional(),
   /** Shards that run in other processes; absent: the state has one shard, or is in SQLite. */

@@ -50,7 +50,7 @@ export function streamsAndSinks(stored: State, { plan, state, refused }: Configu
     [...known.keys()].filter((name) => !names[at]?.has(name)),
   );
   const ended = endedStreams(stored, plan);
-  const isFull = holder !== null && spool.bytes >= state.maxBytes;
+  const isFull = holder !== null && spool.bytes !== null && spool.bytes >= state.maxBytes;
   const stateNow = (noted: string | null | undefined) => {
     if (noted === null || noted === undefined) return 'new';
     return holder === null ? 'stopped' : noted;

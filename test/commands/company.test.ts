@@ -3,6 +3,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { countsOf } from '../../src/commands/shared/company.ts';
+import type { Config } from '../../src/config/index.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { runHere } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
@@ -61,4 +63,9 @@ routes:
   expect([disk.exitCode, post.exitCode]).toEqual([0, 1]);
   const text2 = await company('receipt', 'c-2', '--sink', 'disk');
   expect(text2.stdout).toContain('company: c-2');
+
+  // A copy has no pages: the waiting events of all companies count, never fewer.
+  const stored = { state: { dir: join(dir, 'state') }, routes: [] } as unknown as Config;
+  const copied = countsOf({ config: stored, isCopy: true }, 'c-1', new Map([['post', 0]]));
+  expect(copied.get('post')).toEqual({ waiting: backlogs[2], refused: 0 });
 });

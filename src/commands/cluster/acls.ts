@@ -5,8 +5,8 @@ import { rightsOf } from '../../cluster/index.ts';
 import { type Config, loadConfig } from '../../config/index.ts';
 import { hostPortText } from '../../contracts/config.ts';
 import { UsageError } from '../../contracts/index.ts';
+import { kafkaOf } from '../../operator/index.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
-import { kafkaOf } from './kafka-of.ts';
 
 /** Prints them. */
 export const acls = defineCommand({

@@ -2,12 +2,12 @@
 
 import { dirname } from 'node:path';
 import { loadConfig } from '../../config/index.ts';
+import { kafkaOf } from '../../operator/index.ts';
 import { type CarriedState, exportState, importState } from '../../run/process.ts';
 import { counted } from '../../terminal/index.ts';
 import { systemClock } from '../../tools/index.ts';
 import { logForm, openLog } from '../../watch/log.ts';
 import { type CommandDeps, configOption, defineCommand } from '../shared/command.ts';
-import { kafkaOf } from './kafka-of.ts';
 
 /** Into Kafka. */
 export const importCommand = defineCommand({

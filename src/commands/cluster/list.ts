@@ -5,13 +5,13 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { kafkaOf } from '../../operator/index.ts';
 import { painted, tableLines } from '../../terminal/index.ts';
 import { systemClock } from '../../tools/index.ts';
 import type { ClusterStatus } from '../../watch/running-status.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { sinkTable, streamTable } from '../status.ts';
-import { kafkaOf } from './kafka-of.ts';
 
 /** Prints it. */
 export const clusterList = defineCommand({

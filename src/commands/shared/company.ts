@@ -1,9 +1,10 @@
 // `--company` of `status` and `receipt`: the streams of one company, and its events that wait or were refused. Invariant:
-// a count may be too high, never too low: events that are set aside for a destination count for every company.
+// a count may be too high, never too low: events that are set aside for a destination count for every company, and
+// a copy of a state in Kafka has no pages, so all waiting events of a sink count there.
 
-import type { Config } from '../../config/index.ts';
 import { UsageError } from '../../contracts/index.ts';
 import { lookInto } from '../../hold/index.ts';
+import type { Stored } from '../../operator/index.ts';
 import type { Plan } from '../../pipeline.ts';
 import { leadsTo } from '../../send/index.ts';
 import { unknownText } from './typed.ts';
@@ -43,17 +44,20 @@ export function planOf<P extends Pick<Plan, 'sources'>>(plan: P, company: string
 
 const readBytes = 4 * 1024 * 1024;
 
-/** The counts of each sink by name, from a state directory. `positions`: of the sinks. */
+/** The counts of each sink by name, from a stored state. `positions`: of the sinks. */
 export function countsOf(
-  { state, routes }: Pick<Config, 'state' | 'routes'>,
+  { config: { state, routes }, isCopy }: Pick<Stored, 'config' | 'isCopy'>,
   company: string,
   positions: ReadonlyMap<string, number>,
 ): ReadonlyMap<string, CompanyCounts> {
   const none = new Map([...positions.keys()].map((sink) => [sink, { waiting: 0, refused: 0 }]));
   return lookInto(state.dir, none, (store) => {
-    const waiting = new Map<string, number>();
     const { end } = store.gauge();
-    let at = Math.min(end, ...positions.values());
+    const all = [...positions].map(
+      ([sink, position]) => [sink, Math.max(0, end - position)] as const,
+    );
+    const waiting = new Map(isCopy ? all : []);
+    let at = isCopy ? end : Math.min(end, ...positions.values());
     while (at < end) {
       const pages = store.read(at, readBytes);
       if (pages.length === 0) break;

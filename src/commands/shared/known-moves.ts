@@ -6,13 +6,7 @@ import type { PairReport } from '../../contracts/index.ts';
 import { operatorOf } from '../../operator/index.ts';
 import { planToLook } from '../../run/index.ts';
 import type { UpstreamEnd } from '../../upstream/index.ts';
-import {
-  announcedOf,
-  readState,
-  type State,
-  type StoredUpstream,
-  storedEnds,
-} from '../../watch/index.ts';
+import { announcedOf, type State, type StoredUpstream, storedEnds } from '../../watch/index.ts';
 import { whereItRuns } from './at-work.ts';
 
 /** The ends of all upstreams of a config, and its pairs. */
@@ -41,5 +35,5 @@ export async function knownEnds(config: Config): Promise<ReadonlyMap<string, Ups
 }
 
 async function storedOf(config: Config): Promise<State> {
-  return await operatorOf(config).status(({ config: { state } }) => readState(state.dir));
+  return await operatorOf(config).status(({ facts }) => facts());
 }

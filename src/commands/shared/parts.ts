@@ -5,7 +5,6 @@ import { type Config, inShards, shardsOf } from '../../config/index.ts';
 import { holderOf } from '../../hold/index.ts';
 import { type Operator, operatorOf } from '../../operator/index.ts';
 import { type MemberNote, memberIn } from '../../run/index.ts';
-import { readState } from '../../watch/index.ts';
 import { type ConfigAtWork, readConfigAtWork, whereItRuns } from './at-work.ts';
 import type { CommandDeps } from './command.ts';
 import { streamNames } from './looking.ts';
@@ -76,9 +75,7 @@ export async function partWithStream(
     if ((await streamNames(part.config)).includes(stream)) return part;
   }
   for (const part of parts) {
-    const isLeft = await part.operator.status(({ config: { state } }) =>
-      readState(state.dir).streams.has(stream),
-    );
+    const isLeft = await part.operator.status(({ facts }) => facts().streams.has(stream));
     if (isLeft) return part;
   }
   return first;

@@ -11,7 +11,6 @@ import {
   type CheckpointFacts,
   type LiveStatus,
   type LiveStream,
-  notHere,
   roomInSpool,
   type StoredStream,
 } from '../../watch/index.ts';
@@ -23,6 +22,8 @@ export interface KnownStream {
   readonly config: Config;
   /** The running process; null: none. */
   readonly running: string | null;
+  /** If no state was found: a clause with the searched locations; else empty. */
+  readonly missing: string;
   /** From the running process, else from the database. */
   readonly stands: StoredStream;
   /** From the running process; null: none that answers. */
@@ -54,11 +55,11 @@ type Fact = readonly [name: string, value: string];
 
 /** The facts of a stream, in the order in which they are shown. */
 export function streamFacts(known: KnownStream): readonly Fact[] {
-  const { config, source, stream, running, stands, live, held, now } = known;
+  const { config, source, stream, running, missing, stands, live, held, now } = known;
   const type = config.sources[source.name]?.settings.type;
   return [
     ['read from', `${type} of upstream ${source.upstream}, ${scheduleText(known)}`],
-    ['running', running ?? `no${notHere(config)}`],
+    ['running', running ?? `no${missing}`],
     ...readFacts(known),
     ...transcodedFacts(known),
     ['next poll', nextPollText(known)],
