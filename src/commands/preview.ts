@@ -4,10 +4,10 @@
 
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import { loadConfig, planFrom, type WholePlan, whyUnreadable } from '../config/index.ts';
+import { loadConfig, whyUnreadable } from '../config/index.ts';
 import { asExportError, type Stream, UsageError } from '../contracts/index.ts';
 import type { Plan } from '../pipeline.ts';
-import { openTools, planToLook } from '../run/index.ts';
+import { openTools, planFrom, planToLook, type WholePlan } from '../run/index.ts';
 import { factLines, painted, visibleBytes, visibleJsonLines } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';

@@ -5,9 +5,9 @@
 // proves, and its first line is no archive's name, so that no receipt can pass for a checkpoint.
 
 import { openNote, type Signer, signerOf, signingSettings, signNote } from '../archive/index.ts';
-import type { Config, WholePlan } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
 import { errorText } from '../contracts/index.ts';
-import { planToLook } from '../run/index.ts';
+import { planToLook, type WholePlan } from '../run/index.ts';
 import { cleanText } from '../tools/index.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
 import {

@@ -4,9 +4,8 @@
 // of watch/status-facts.ts for scripts, in the order of the config. Only a running process knows the filters
 // that could not judge events, so there are none without its status.listen.
 
-import type { WholePlan } from '../config/index.ts';
 import type { Stored } from '../operator/index.ts';
-import { planToLook } from '../run/index.ts';
+import { planToLook, type WholePlan } from '../run/index.ts';
 import {
   commandOf,
   counted,

@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { shownLines, stdoutSink } from '../../connectors/sinks/stdout.ts';
 import { formatsOf } from '../../formats/index.ts';
-import { type Config, formatKeyOf, loadConfig, planFrom, type WholePlan } from '../config/index.ts';
+import { type Config, loadConfig } from '../config/index.ts';
+import { type BootTools, type WholePlan, formatKeyOf, listenForShutdown, openTools, planFrom } from '../run/index.ts';
 import type { FormatChoice } from '../contracts/config.ts';
 import { type Offset, UsageError } from '../contracts/index.ts';
 import { changeState, databaseName, hasState, holderOf, openForLooking } from '../hold/index.ts';
-import { type BootTools, listenForShutdown, openTools } from '../run/index.ts';
 import { openJourney, textFormat, usualChoice } from '../run/process.ts';
 import { encodeLines, type PlannedSink, selectionOf } from '../send/delivery.ts';
 import {

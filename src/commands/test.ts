@@ -2,7 +2,8 @@
 // and expected results; each record is processed as in a run (rehearse.ts), without upstream, spool or sink. It opens
 // nothing and needs no secrets.
 
-import type { Path, WholePlan } from '../config/index.ts';
+import type { Path } from '../config/index.ts';
+import { type WholePlan, planToLook } from '../run/index.ts';
 import {
   invalid,
   type MappingTest,
@@ -11,7 +12,6 @@ import {
   type TestsFile,
 } from '../config/tests.ts';
 import { ExportError, type Json, type OcsfEvent, UsageError } from '../contracts/index.ts';
-import { planToLook } from '../run/index.ts';
 import { painted, plainTextOf, visibleBytes } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
 import { type CommandDeps, defineCommand, usualConfig } from './shared/command.ts';

@@ -12,8 +12,8 @@ export {
   reloadConfig,
 } from './config.ts';
 export type { Path } from './flaws.ts';
+export { keptSha256 } from './kept.ts';
 export { placeholderWord } from './placeholders.ts';
-export { formatKeyOf, planFrom, readingOf, type Shared, type WholePlan } from './plan.ts';
 export { prepareCommands } from './prepare-commands.ts';
 export { shownSetting, whyUnreadable } from './references.ts';
 export { namePattern, sourceBlock } from './shape.ts';

@@ -1,47 +1,14 @@
-// The origin of a source's parents (`each`): the source that shows them, and the values in its records. Invariants: an
-// impossible setting is reported before anything runs; no source gets its parents from itself, directly or through
-// others.
+// Checks the origin of a source's parents (`each`): the source that shows them, and the filter on its records.
+// Invariants: an impossible setting is reported before anything runs; no source gets its parents from itself, directly
+// or through others.
 
-import type { ParentsReading, RecordReading } from '../contracts/config.ts';
-import { type Json, type NewPage, uidBytes } from '../contracts/index.ts';
-import type { PlannedParents } from '../fetch/engine.ts';
-import { compileFilter, DecodedPage, normalisersOf } from '../send/index.ts';
-import { hint, valueAt } from '../tools/index.ts';
+import type { ParentsReading } from '../contracts/config.ts';
+import { hint } from '../tools/index.ts';
 import { type BlockReading, locate } from './block.ts';
 import { classesOf } from './event-paths.ts';
 import { checkFilter } from './routes.ts';
 import type { Section } from './section.ts';
 import type { ConfiguredSource } from './sources.ts';
-
-/** The parents of a source, with the reading of the records that contain them. */
-export function plannedParents(reading: ParentsReading, from?: RecordReading): PlannedParents {
-  const { each } = reading;
-  if ('ids' in each || from === undefined) return reading;
-  const normaliserFor = normalisersOf([{ name: each.of, reading: from }]);
-  let isJudged = true;
-  const passes = each.where
-    ? compileFilter(each.where, () => {
-        isJudged = false;
-      })
-    : () => true;
-  const valuesIn = (page: NewPage) => {
-    if (page.context.kind === 'condition') return [];
-    const held = { ...page, first: 0, count: page.uids.length / uidBytes };
-    const decoded = new DecodedPage(held, normaliserFor(page.context));
-    return decoded.events.flatMap((event, at) => {
-      isJudged = true;
-      // A filter passes events that it cannot judge, but these must not cause requests.
-      const isTaken = passes(event) && isJudged;
-      return isTaken ? idsOf(valueAt(decoded.record(at), each.id)) : [];
-    });
-  };
-  return { ...reading, valuesIn };
-}
-
-function idsOf(value: Json | undefined): readonly string[] {
-  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(idsOf);
-  return typeof value === 'string' || typeof value === 'number' ? [String(value)] : [];
-}
 
 /** Reports flaws of `each`. */
 export function checkParents(sources: Section<ConfiguredSource>, reading: BlockReading): void {

@@ -1,16 +1,10 @@
 // A journey that a command opens for one change, where no process runs: under the conditions of `run`,
 // and released at once. Invariant: no stream is polled, but the two sources of a pair that is turned.
 
-import { type Config, planFrom, type WholePlan } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import { type BootTools, type WholePlan, deploymentFinding, homesFault, openTools, planFrom, turnPair } from '../run/index.ts';
 import type { JsonObject } from '../contracts/index.ts';
 import type { Wish } from '../hold/index.ts';
-import {
-  type BootTools,
-  deploymentFinding,
-  homesFault,
-  openTools,
-  turnPair,
-} from '../run/index.ts';
 import { type Journey, openJourney } from '../run/process.ts';
 import { systemClock } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';

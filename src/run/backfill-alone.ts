@@ -1,7 +1,8 @@
 // Runs one backfill that a command has requested, without live streams, if no process runs with the config. Invariant:
 // the state directory is locked as by any other run, so that a second run is refused and nothing is mixed.
 
-import type { Config, WholePlan } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import type { WholePlan } from './plan.ts';
 import { backlog } from '../contracts/index.ts';
 import type { BackfillProgress, BackfillRequest } from '../hold/open.ts';
 import type { Summary } from '../pipeline.ts';

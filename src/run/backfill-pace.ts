@@ -3,7 +3,8 @@
 // never queues where a request must wait. It stores no more in the spool than the sinks accept, so that a sink that is
 // down never stops polling because of old events. Invariant: without other requests it makes progress.
 
-import type { Config, WholePlan } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import type { WholePlan } from './plan.ts';
 import { backlog, type Clock, type Offset, type Spool, type Stream } from '../contracts/index.ts';
 import { createThrottle, type Throttle } from '../upstream/index.ts';
 

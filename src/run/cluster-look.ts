@@ -15,7 +15,8 @@ import {
   processText,
   StateCopy,
 } from '../cluster/kafka.ts';
-import { type Config, inShards, type WholePlan } from '../config/index.ts';
+import { type Config, inShards } from '../config/index.ts';
+import type { WholePlan } from './plan.ts';
 import type { Clock } from '../contracts/index.ts';
 import { lookInto } from '../hold/index.ts';
 import { cleanText, timeText } from '../tools/index.ts';

@@ -2,7 +2,8 @@
 // refuses a removal of many companies at once; fewer may leave at any time. At a start the file applies, with a warning.
 // Invariant: nothing of a removed company's state is deleted, so a company that returns resumes at its checkpoint.
 
-import type { Config, WholePlan } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import type { WholePlan } from './plan.ts';
 import { ExportError, isObject, type Json, type Log } from '../contracts/index.ts';
 import { cleanText } from '../tools/index.ts';
 

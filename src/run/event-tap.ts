@@ -3,7 +3,8 @@
 // rate and with any filter, since it blocks everything else. So the newest events come first, and events that do not
 // fit into the time are counted as missed.
 
-import type { Config, WholePlan } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import type { WholePlan } from './plan.ts';
 import type { Clock, Event, HeldPage, Offset, Spool } from '../contracts/index.ts';
 import { normalisersOf, PageDecoder } from '../send/index.ts';
 import type { EventTap, TailLine, TailTake, TailView, TailWish } from '../watch/running-status.ts';

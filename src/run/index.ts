@@ -5,6 +5,7 @@ export { timeToGiveUp } from './give-up.ts';
 export { agreeOnHomes, homesFault } from './homes.ts';
 export { lastLines, ownPath } from './log-tail.ts';
 export { type MemberNote, memberIn } from './member-note.ts';
+export { formatKeyOf, planFrom, readingOf, type Shared, type WholePlan } from './plan.ts';
 export { planToLook } from './plan-to-look.ts';
 export {
   type ReloadRefusal,

@@ -2,7 +2,8 @@
 // Invariant: when another process has taken over the state, this one ends at once, since its sends would run beside
 // those of the other process. A worker process then ends with all of its shards.
 
-import { type Config, planFrom } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import { planFrom } from './plan.ts';
 import type { ExportError, Log } from '../contracts/index.ts';
 import { warnOfRemoved } from './companies.ts';
 import type { Drains } from './drains.ts';

@@ -1,6 +1,7 @@
 // The plan of a config for read-only commands: no server is contacted, and nothing stays open.
 
-import { type Config, planFrom, type WholePlan } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import { planFrom, type WholePlan } from './plan.ts';
 import { asExportError, type Log } from '../contracts/index.ts';
 import { openTools } from './tools.ts';
 

@@ -3,7 +3,8 @@
 // references resolved now on both sides. So a rotated secret restarts nothing: it is read at each use. No value leaves
 // this file except as a digest.
 
-import type { Config, WholePlan } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import type { WholePlan } from './plan.ts';
 import type { Plan } from '../pipeline.ts';
 import { selectionFor } from '../send/index.ts';
 import { fingerprintOf } from '../tools/index.ts';

@@ -3,14 +3,8 @@
 // and the log has the reason; no record that was read is lost; and removing a part from a running config needs an
 // explicit permission at the start, so that no mistake in a file drops data.
 
-import {
-  type Config,
-  ConfigError,
-  flawText,
-  planFrom,
-  type Shared,
-  type WholePlan,
-} from '../config/index.ts';
+import { type Config, ConfigError, flawText } from '../config/index.ts';
+import { planFrom, type Shared, type WholePlan } from './plan.ts';
 import { asExportError, ExportError } from '../contracts/index.ts';
 import { commandText } from '../terminal/index.ts';
 import { openThrottles, openTokens } from '../upstream/index.ts';

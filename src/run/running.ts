@@ -2,7 +2,8 @@
 // running config, also after a reload.
 
 import type { Control } from '../cluster/kafka.ts';
-import type { Config, WholePlan } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import type { WholePlan } from './plan.ts';
 import { timeText } from '../tools/index.ts';
 import { type EventTap, type StatusMoment, watching } from '../watch/running-status.ts';
 import { eventTap } from './event-tap.ts';

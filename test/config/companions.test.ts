@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { planFrom } from '../../src/config/plan.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import { openTools } from '../../src/run/tools.ts';
 import { runHere } from '../support/cli.ts';
 import { silent } from '../support/silent-log.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
-import { planFrom } from '../../src/config/plan.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import { openJourney } from '../../src/run/journey.ts';
 import { openTools } from '../../src/run/tools.ts';
 import { watching } from '../../src/watch/live.ts';

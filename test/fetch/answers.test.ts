@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { planFrom, type WholePlan } from '../../src/config/plan.ts';
+import { planFrom, type WholePlan } from '../../src/run/plan.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import type { ListStream } from '../../src/contracts/source.ts';

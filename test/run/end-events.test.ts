@@ -2,11 +2,11 @@
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { planFrom } from '../../src/config/plan.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import type { Spool } from '../../src/contracts/spool.ts';
 import { EndEvents } from '../../src/run/end-events.ts';
 import { readState } from '../../src/watch/state.ts';
-import { planMeans } from '../config/plan-deps.ts';
+import { planMeans } from './plan-deps.ts';
 import { aSpool } from '../list/reading.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';

@@ -3,10 +3,10 @@
 
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { planFrom } from '../../src/config/plan.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import { changesBetween, type Made } from '../../src/run/reload-changes.ts';
 import { configEnv } from '../config/config-text.ts';
-import { planMeans } from '../config/plan-deps.ts';
+import { planMeans } from './plan-deps.ts';
 
 const config = `
 upstreams:

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
-import { planFrom } from '../../src/config/plan.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import { openJourney } from '../../src/run/journey.ts';
 import { serveReloads } from '../../src/run/reload.ts';
 import { openTools } from '../../src/run/tools.ts';

@@ -2,10 +2,10 @@
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { planFrom } from '../../src/config/plan.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import { budgetOf, budgetsOf } from '../../src/watch/budgets.ts';
 import { aConfig, configEnv } from '../config/config-text.ts';
-import { planMeans } from '../config/plan-deps.ts';
+import { planMeans } from '../run/plan-deps.ts';
 
 const sources =
   '  web: { type: logs, upstream: ops, path: "/api/logs/v1/companies/{company_id}/web" }\n' +

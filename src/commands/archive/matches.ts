@@ -3,7 +3,8 @@
 
 import { archivedPage } from '../../archive/audit.ts';
 import { loggedEntries, type Verifier } from '../../archive/index.ts';
-import { type Config, readingOf } from '../../config/index.ts';
+import type { Config } from '../../config/index.ts';
+import { readingOf } from '../../run/index.ts';
 import { type Event, ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { compileFilter, DecodedPage, normalisersOf } from '../../send/index.ts';
 import { counted } from '../../terminal/index.ts';

@@ -12,7 +12,8 @@ import {
   type PlaceInSpool,
 } from '../../archive/audit.ts';
 import { loggedEntries, type PageEntry, type ProvenReader } from '../../archive/index.ts';
-import { type Config, readingOf } from '../../config/index.ts';
+import type { Config } from '../../config/index.ts';
+import { readingOf } from '../../run/index.ts';
 import {
   type Event,
   ExportError,

@@ -2,7 +2,8 @@
 // stream of each source once, and sinks. Invariants: nothing is stored, and advice fits a check, which does not retry
 // by itself.
 
-import { type Config, inShards, type WholePlan } from '../../config/index.ts';
+import { type Config, inShards } from '../../config/index.ts';
+import type { BootTools, WholePlan } from '../../run/index.ts';
 import type { HostPort, Inspection } from '../../contracts/config.ts';
 import {
   asExportError,
@@ -13,7 +14,6 @@ import {
 } from '../../contracts/index.ts';
 import type { PlannedSource } from '../../fetch/engine.ts';
 import { holderOf } from '../../hold/index.ts';
-import type { BootTools } from '../../run/index.ts';
 import type { PlannedSink } from '../../send/delivery.ts';
 import { leadsTo } from '../../send/index.ts';
 import { painted } from '../../terminal/index.ts';

@@ -1,7 +1,8 @@
 // The lines of `check` about upstreams that end and sources that move, from the config and the state. Invariant: a
 // state that cannot be read is no fault of the config.
 
-import { type Config, inShards, type WholePlan } from '../../config/index.ts';
+import { type Config, inShards } from '../../config/index.ts';
+import type { WholePlan } from '../../run/index.ts';
 import type { ExportError } from '../../contracts/index.ts';
 import { deadPredecessor, earliestOf, givenUpNext } from '../../fetch/index.ts';
 

@@ -1,7 +1,8 @@
 // The effect of a config's routes on the newest stored events: how many pass each filter, on which the filter fails and
 // why, and which redaction finds nothing. Read-only: nothing is sent, and no position moves.
 
-import type { Config, WholePlan } from '../../config/index.ts';
+import type { Config } from '../../config/index.ts';
+import type { WholePlan } from '../../run/index.ts';
 import { type Event, isObject } from '../../contracts/index.ts';
 import { lookInto } from '../../hold/index.ts';
 import { compileFilter, normalisersOf, PageDecoder, type Route } from '../../send/index.ts';

@@ -1,7 +1,8 @@
 // Reads both sides of each proposal: the new upstream's own description, and one record of each list. Invariants:
 // nothing is stored, a side that does not answer is a note and no failure, and no upstream is waited for twice.
 
-import { sourceBlock, type WholePlan } from '../../config/index.ts';
+import { sourceBlock } from '../../config/index.ts';
+import type { WholePlan } from '../../run/index.ts';
 import { asExportError, type Json, type ListEndpoint, type Stream } from '../../contracts/index.ts';
 import type { UpstreamClient } from '../../upstream/index.ts';
 import { askList } from '../shared/ask-upstream.ts';

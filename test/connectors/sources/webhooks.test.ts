@@ -2,10 +2,10 @@
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../../src/config/config.ts';
-import { planFrom } from '../../../src/config/plan.ts';
+import { planFrom } from '../../../src/run/plan.ts';
 import type { PushStream } from '../../../src/contracts/source.ts';
 import { configEnv, flawLines, withFirst } from '../../config/config-text.ts';
-import { planMeans } from '../../config/plan-deps.ts';
+import { planMeans } from '../../run/plan-deps.ts';
 import { makeCa } from '../../support/certificates.ts';
 
 const { server } = await makeCa();

@@ -9,6 +9,7 @@ import {
   requestedLookups,
 } from '../contracts/config.ts';
 import { type Format, invariant, type Tools } from '../contracts/index.ts';
+import { type Config, keptSha256 } from '../config/index.ts';
 import type { PlannedSource } from '../fetch/engine.ts';
 import { Lookups } from '../fetch/index.ts';
 import type { Plan } from '../pipeline.ts';
@@ -20,9 +21,7 @@ import {
   type Tokens,
   UpstreamClient,
 } from '../upstream/index.ts';
-import type { Config } from './config.ts';
-import { keptSha256 } from './kept.ts';
-import { plannedParents } from './parents.ts';
+import { plannedParents } from './planned-parents.ts';
 
 /** Default of the minimum time between two stored copies of an equal response. */
 const answersEveryMsUsual = 10_000;
