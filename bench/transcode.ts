@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { formats } from '../formats/index.ts';
 import type { PageContext } from '../src/contracts/event.ts';
 import type { Format } from '../src/contracts/format.ts';
+import type { Route } from '../src/contracts/index.ts';
 import type { HeldPage } from '../src/contracts/spool.ts';
 import {
   compileNormaliser,
@@ -14,7 +15,7 @@ import {
 import { type LogKind, logRecords } from '../src/sandbox/log-records.ts';
 import { PageDecoder } from '../src/send/held-event.ts';
 import { PageEncoder, type Reader } from '../src/send/page-encoder.ts';
-import { type Route, selectionFor } from '../src/send/route.ts';
+import { selectionFor } from '../src/send/route.ts';
 import { Transcoders } from '../src/send/transcoders.ts';
 import { cutRecords } from '../src/tools/record-list.ts';
 import { median } from './cost.ts';

@@ -4,8 +4,8 @@
 // Invariant: a stage knows the others only through the spool.
 
 import { aborted } from 'node:util';
-import { backlog, invariant } from './contracts/index.ts';
-import { Drift, type DriftSettings } from './drift/index.ts';
+import { backlog, type DriftSettings, invariant, type Route } from './contracts/index.ts';
+import { Drift } from './drift/index.ts';
 import {
   type FailedStream,
   forgetLeft,
@@ -24,7 +24,6 @@ import {
   type TranscodedOf,
   type UnreadTimesOf,
 } from './send/delivery.ts';
-import type { Route } from './send/index.ts';
 
 /** The whole config as objects. */
 export interface Plan {

@@ -4,12 +4,18 @@
 // receiver recognises repeats, and the command warns that it repeats events.
 
 import { type Config, loadConfig } from '../config/index.ts';
-import { type BootTools, type WholePlan, listenForShutdown, openTools, planFrom } from '../run/index.ts';
 import { ExportError, UsageError } from '../contracts/index.ts';
 import { holderOf } from '../hold/index.ts';
 import type { BackfillProgress, BackfillRequest, Past } from '../hold/open.ts';
 import { type Operator, operatorOf, ownOperator } from '../operator/index.ts';
 import type { Summary } from '../pipeline.ts';
+import {
+  type BootTools,
+  listenForShutdown,
+  openTools,
+  planFrom,
+  type WholePlan,
+} from '../run/index.ts';
 import { type Journey, listsOf, openJourney, runAlone } from '../run/process.ts';
 import { counted } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';

@@ -3,11 +3,20 @@
 // reports output files that another process writes to. It stores nothing in the spool, and sends no event but the one
 // of --send-test.
 
-import { type Config, classChange, classChangeText, flawText, inShards, loadConfig, placeholderWord, readConfig } from '../config/index.ts';
-import { type WholePlan, openTools, planFrom, planToLook } from '../run/index.ts';
+import {
+  type Config,
+  classChange,
+  classChangeText,
+  flawText,
+  inShards,
+  loadConfig,
+  placeholderWord,
+  readConfig,
+} from '../config/index.ts';
 import { type FormatChoice, hostPortText, type SinkDefinition } from '../contracts/config.ts';
 import { UsageError } from '../contracts/index.ts';
 import type { PlannedSource } from '../fetch/engine.ts';
+import { openTools, planFrom, planToLook, type WholePlan } from '../run/index.ts';
 import { counted, painted } from '../terminal/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { promiseOf } from './shared/assurance.ts';

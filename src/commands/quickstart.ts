@@ -9,9 +9,15 @@ import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import { z } from 'zod';
 import { type Config, readConfig } from '../config/index.ts';
-import { type BootTools, type WholePlan, listenForShutdown, openTools, planFrom } from '../run/index.ts';
 import { backlog, ExportError } from '../contracts/index.ts';
 import { takeLock } from '../hold/index.ts';
+import {
+  type BootTools,
+  listenForShutdown,
+  openTools,
+  planFrom,
+  type WholePlan,
+} from '../run/index.ts';
 import { eventTap, type Journey, type Made, openJourney } from '../run/process.ts';
 import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts';
 import { readable } from '../terminal/index.ts';

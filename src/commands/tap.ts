@@ -9,19 +9,20 @@ import { join } from 'node:path';
 import { shownLines, stdoutSink } from '../../connectors/sinks/stdout.ts';
 import { formatsOf } from '../../formats/index.ts';
 import { type Config, loadConfig } from '../config/index.ts';
-import { type BootTools, type WholePlan, formatKeyOf, listenForShutdown, openTools, planFrom } from '../run/index.ts';
 import type { FormatChoice } from '../contracts/config.ts';
-import { type Offset, UsageError } from '../contracts/index.ts';
+import { type Offset, type Route, UsageError } from '../contracts/index.ts';
 import { changeState, databaseName, hasState, holderOf, openForLooking } from '../hold/index.ts';
+import {
+  type BootTools,
+  formatKeyOf,
+  listenForShutdown,
+  openTools,
+  planFrom,
+  type WholePlan,
+} from '../run/index.ts';
 import { openJourney, textFormat, usualChoice } from '../run/process.ts';
 import { encodeLines, type PlannedSink, selectionOf } from '../send/delivery.ts';
-import {
-  normalisersOf,
-  PageDecoder,
-  type Route,
-  selectionFor,
-  withAllMasks,
-} from '../send/index.ts';
+import { normalisersOf, PageDecoder, selectionFor, withAllMasks } from '../send/index.ts';
 import { cleanText, hint } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import type { ConfigAtWork } from './shared/at-work.ts';

@@ -3,7 +3,6 @@
 // nothing and needs no secrets.
 
 import type { Path } from '../config/index.ts';
-import { type WholePlan, planToLook } from '../run/index.ts';
 import {
   invalid,
   type MappingTest,
@@ -12,6 +11,7 @@ import {
   type TestsFile,
 } from '../config/tests.ts';
 import { ExportError, type Json, type OcsfEvent, UsageError } from '../contracts/index.ts';
+import { planToLook, type WholePlan } from '../run/index.ts';
 import { painted, plainTextOf, visibleBytes } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
 import { type CommandDeps, defineCommand, usualConfig } from './shared/command.ts';

@@ -7,8 +7,8 @@
 import { createHash } from 'node:crypto';
 import { openSync, writeFileSync } from 'node:fs';
 import { loadConfig } from '../config/index.ts';
-import { openTools, planFrom } from '../run/index.ts';
 import { isObject, UsageError } from '../contracts/index.ts';
+import { openTools, planFrom } from '../run/index.ts';
 import { parseBody } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import {

@@ -2,8 +2,7 @@
 // no config can use.
 
 import { formats } from '../../formats/index.ts';
-import { invariant } from '../contracts/index.ts';
-import type { Route } from '../send/index.ts';
+import { invariant, type Route } from '../contracts/index.ts';
 import { formatBlock } from './shape.ts';
 import { batchDefault, type ConfiguredSink } from './sinks.ts';
 

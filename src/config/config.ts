@@ -7,9 +7,14 @@ import { LineCounter } from 'yaml';
 import type { z } from 'zod';
 import type { MemberSettings } from '../cluster/index.ts';
 import { parseHostPort } from '../contracts/config.ts';
-import type { Json, Secret } from '../contracts/index.ts';
-import type { DriftSettings } from '../drift/index.ts';
-import type { Route } from '../send/index.ts';
+import type {
+  DriftSettings,
+  Json,
+  LogLevel,
+  OtlpCollector,
+  Route,
+  Secret,
+} from '../contracts/index.ts';
 import { unknownKey } from '../tools/index.ts';
 import {
   type UpstreamBlock,
@@ -17,8 +22,6 @@ import {
   upstreamFields,
   upstreamFlaws,
 } from '../upstream/index.ts';
-import type { LogLevel } from '../watch/log.ts';
-import type { LogCollector, Telemetry } from '../watch/running-status.ts';
 import { type BlockReading, parseBlock } from './block.ts';
 import { readCompanies } from './companies.ts';
 import { withCompanions } from './companions.ts';
@@ -89,10 +92,10 @@ export interface Config {
     /** The share of the streams that must advance for /readyz to answer 200. */
     readonly readyShare: number;
     readonly tail: boolean;
-    readonly telemetry: Omit<Telemetry, 'http' | 'instance'> | null;
+    readonly telemetry: (OtlpCollector & { readonly everyMs: number }) | null;
   } | null;
   readonly shutdown: { readonly timeoutMs: number };
-  readonly log: { readonly level: LogLevel; readonly otlp: LogCollector | null };
+  readonly log: { readonly level: LogLevel; readonly otlp: OtlpCollector | null };
   /** The config as written, without its secrets, for commands that inspect a running process. */
   readonly kept: Json;
   /** References with a placeholder instead of a value, as written; each once. */
@@ -246,7 +249,7 @@ function collectorOf({
   url,
   headers = {},
   tls,
-}: NonNullable<z.output<typeof logBlock>['otlp']>): LogCollector {
+}: NonNullable<z.output<typeof logBlock>['otlp']>): OtlpCollector {
   return { url, headers, tls };
 }
 

@@ -11,8 +11,7 @@ import {
   type Shape,
   setBySluice,
 } from '../normalise/index.ts';
-import type { EventPath, FilterComparison } from '../send/index.ts';
-import { hint } from '../tools/index.ts';
+import { type EventPath, type FilterComparison, hint } from '../tools/index.ts';
 import type { ConfiguredSource } from './sources.ts';
 
 /** Classes of changes, and of detections made from them. */

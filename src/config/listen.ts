@@ -1,8 +1,7 @@
 // The address of the status server, and whether it is safe: on loopback it may be open; elsewhere readers need a token,
 // because the page shows sources, sinks and their failures.
 
-import { type HostPort, parseHostPort } from '../contracts/config.ts';
-import { isLoopback } from '../watch/index.ts';
+import { type HostPort, isLoopback, parseHostPort } from '../contracts/config.ts';
 
 /** Parses `host:port`, with port 0 for any free one; null if the text is no address. */
 export function parseListen(text: string): HostPort | null {

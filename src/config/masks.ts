@@ -1,8 +1,8 @@
 // The masks of routes: paths, key, and the ways on which unmasked values would pass. Invariant: no config is accepted in
 // which a mask has no effect, because an operator relies on it.
 
+import type { Route } from '../contracts/index.ts';
 import type { ClassName } from '../normalise/index.ts';
-import type { Route } from '../send/index.ts';
 import { type BlockReading, withoutReferences } from './block.ts';
 import { maskFlaw, pathFlaw } from './event-paths.ts';
 import type { Path } from './flaws.ts';

@@ -1,7 +1,7 @@
 // Residency labels: a route must not lead from an upstream with one label to a sink with another. An upstream or sink
 // without a label allows every route.
 
-import type { Route } from '../send/index.ts';
+import type { Route } from '../contracts/index.ts';
 import type { UpstreamSettings } from '../upstream/index.ts';
 import type { Flaws } from './flaws.ts';
 import type { Ends } from './routes.ts';

@@ -2,8 +2,8 @@
 // must reach their fields. A source or sink without a route is allowed and reported as a notice, because it may be an
 // oversight.
 
-import { filterParts, type Route } from '../send/index.ts';
-import { hint } from '../tools/index.ts';
+import type { Route } from '../contracts/index.ts';
+import { filterParts, hint } from '../tools/index.ts';
 import { type BlockReading, parseBlock, shown, withoutReferences } from './block.ts';
 import { classesOf, isNoFlag, pathFlaw, pathText, valueFlaw } from './event-paths.ts';
 import type { Flaws, Path } from './flaws.ts';

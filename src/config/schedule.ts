@@ -1,9 +1,8 @@
 // The schedule of a source: `every`, or `schedule` with `timezone`. Both together contradict each other, and an invalid
 // cron expression or zone would otherwise fail only at its first time, so everything is checked here.
 
-import type { Schedule } from '../fetch/engine.ts';
-import { cronFault, parseCron } from '../fetch/index.ts';
-import { nearest } from '../tools/index.ts';
+import type { Schedule } from '../contracts/index.ts';
+import { cronFault, nearest, parseCron } from '../tools/index.ts';
 import { type BlockReading, shown, withoutReferences } from './block.ts';
 import type { NamedBlock } from './section.ts';
 import { everyMsDefault } from './shape.ts';

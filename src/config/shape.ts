@@ -16,10 +16,9 @@ import {
   size,
   tls,
 } from '../contracts/config.ts';
+import { maskKinds, usualReadyShare } from '../contracts/index.ts';
 import { connectionFields } from '../kafka/index.ts';
-import { maskKinds } from '../send/index.ts';
 import { upstreamFields } from '../upstream/index.ts';
-import { usualReadyShare } from '../watch/index.ts';
 import { needsToken, parseListen } from './listen.ts';
 
 /** Names of sources, sinks and upstreams: parts of stream names, files and headers. */

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { MemberSettings } from '../cluster/index.ts';
-import type { DriftSettings } from '../drift/index.ts';
+import type { DriftSettings } from '../contracts/index.ts';
 import type { UpstreamSettings } from '../upstream/index.ts';
 import type { BlockReading } from './block.ts';
 import type { ConfiguredSink } from './sinks.ts';

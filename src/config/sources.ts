@@ -8,9 +8,12 @@ import {
   type SourceDefinition,
   type SourceSettings,
 } from '../contracts/config.ts';
-import { isObject } from '../contracts/index.ts';
-import type { Schedule } from '../fetch/engine.ts';
-import type { ExpectedVolume, Succession } from '../fetch/index.ts';
+import {
+  type ExpectedVolume,
+  isObject,
+  type Schedule,
+  type Succession,
+} from '../contracts/index.ts';
 import { mappingFlaws } from '../normalise/index.ts';
 import { hint } from '../tools/index.ts';
 import type { UpstreamSettings } from '../upstream/index.ts';

@@ -2,9 +2,8 @@
 // Invariants: an impossible pair is reported before anything runs; a successor reaches no fewer sinks than its
 // predecessor.
 
-import type { Succession } from '../fetch/index.ts';
+import type { Route, Succession } from '../contracts/index.ts';
 import { type ClassName, classNames } from '../normalise/index.ts';
-import type { Route } from '../send/index.ts';
 import { hint } from '../tools/index.ts';
 import { type BlockReading, locate } from './block.ts';
 import { auditClasses } from './event-paths.ts';

@@ -1,7 +1,7 @@
 // The `watch` of a config: whose changes are checked against which audit trails. Names must exist, and belong to
 // sources with changes, or with events.
 
-import type { DriftSettings } from '../drift/index.ts';
+import type { DriftSettings } from '../contracts/index.ts';
 import { type BlockReading, parseBlock } from './block.ts';
 import { checkNames } from './routes.ts';
 import type { Section } from './section.ts';

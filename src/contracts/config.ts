@@ -38,6 +38,7 @@ export {
   headers,
   hostPortSetting,
   hostPortText,
+  isLoopback,
   parseHostPort,
   proxy,
   residency,

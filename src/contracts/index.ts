@@ -112,6 +112,21 @@ export {
   uidBytes,
 } from './spool.ts';
 export {
+  type DriftSettings,
+  type ExpectedVolume,
+  type LogLevel,
+  logLevels,
+  type MaskKind,
+  type Masks,
+  type MatchPaths,
+  maskKinds,
+  type OtlpCollector,
+  type Route,
+  type Schedule,
+  type Succession,
+  usualReadyShare,
+} from './stage-settings.ts';
+export {
   type PairAlone,
   type PairPhase,
   type PairPlan,

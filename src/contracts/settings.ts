@@ -2,6 +2,7 @@
 // is parsed, rejected and documented alike. Connectors declare their fields with zod; one
 // declaration gives validation, type, default, error text and JSON Schema.
 
+import { isIPv4 } from 'node:net';
 import { z } from 'zod';
 import { proxyFlaw, proxyOfEnvironment, Secret } from './secret.ts';
 
@@ -158,4 +159,9 @@ export function parseHostPort(text: string): HostPort | null {
   const port = Number(match[3]);
   const host = match[1] ?? match[2];
   return host === undefined || port < 1 || port > 65_535 ? null : { host, port };
+}
+
+/** True for addresses that only this machine can reach, as a config writes them. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

@@ -4,10 +4,10 @@
 // that each finding is reported once, also across a crash; the memory is bounded; a period that is
 // known only in part gives no finding.
 
-import type { HeldPage, NewPage, Tools } from '../contracts/index.ts';
+import type { DriftSettings, HeldPage, NewPage, Tools } from '../contracts/index.ts';
 import type { PlannedSource, PollingDeps, RunnerState } from '../fetch/engine.ts';
 import { DecodedPage, normalisersOf } from '../send/index.ts';
-import { driftChange, eventIn, type MatchPaths } from './facts.ts';
+import { driftChange, eventIn } from './facts.ts';
 import { findingsPages } from './findings.ts';
 import { type Extent, judgeOpen } from './judge.ts';
 import { lastBefore, type WatchedStream } from './readings.ts';
@@ -19,15 +19,6 @@ import {
   parseDrift,
   parseOpenItem,
 } from './state.ts';
-
-/** As in the config. */
-export interface DriftSettings {
-  /** Sources whose changes must be explained, and the sources that explain them. */
-  readonly changes: readonly string[];
-  readonly trail: readonly string[];
-  readonly withinMs: number;
-  readonly match: MatchPaths;
-}
 
 /** Dependencies. */
 export interface DriftDeps extends Pick<PollingDeps, 'spool' | 'found'> {

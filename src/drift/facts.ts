@@ -2,20 +2,8 @@
 // entity of an audit event. Both are read from OCSF events as sinks get them, so that one config of
 // paths serves every source.
 
-import type { Json, OcsfEvent, PageContext } from '../contracts/index.ts';
+import type { Json, MatchPaths, OcsfEvent, PageContext } from '../contracts/index.ts';
 import type { DriftOperation, OpenChange, OpenEvent } from './state.ts';
-
-/** Location of ids and kinds in OCSF events: dotted paths, also through arrays. */
-export interface MatchPaths {
-  /** Ids of a changed entity and its parents. */
-  readonly changes: readonly string[];
-  /** Ids of the entity in an audit event. */
-  readonly trail: readonly string[];
-  /** Its name for the entity's kind. */
-  readonly type: readonly string[];
-  /** The company; an event without one may belong to any. */
-  readonly company: readonly string[];
-}
 
 const operations = new Map<unknown, DriftOperation>([
   ['created', 'created'],

@@ -1,4 +1,4 @@
 // The entry point of src/drift: changes without an audit event.
 
-export { Drift, type DriftSettings } from './drift.ts';
+export { Drift } from './drift.ts';
 export { driftKey } from './state.ts';

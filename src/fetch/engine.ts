@@ -4,7 +4,7 @@ export { forgetLeft } from '../collection/index.ts';
 export type { BackfillState } from '../list/index.ts';
 export type { PlannedParents } from '../parents/index.ts';
 export { asksAnHour } from '../parents/index.ts';
-export { type Schedule, timetable } from '../poll/index.ts';
+export { timetable } from '../poll/index.ts';
 export { type FailedStream, type PlannedSource, Polling, type PollingDeps } from './polling.ts';
 export { type KnownRecord, keptRecords, servedRecords } from './served.ts';
 export type { RunnerState } from './stream-runner.ts';

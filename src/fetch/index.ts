@@ -24,23 +24,14 @@ export {
 export { askObject, parseParentsCheckpoint, readParentState } from '../parents/index.ts';
 export {
   conditionRecord,
-  cronFault,
   type Finding,
   type FindingRecord,
   type OnFinding,
   ownPage,
   pageContext,
-  parseCron,
   passingMsMax,
 } from '../poll/index.ts';
-export {
-  deadPredecessor,
-  earliestOf,
-  givenUpNext,
-  type Succession,
-  settlePairs,
-} from '../succession/index.ts';
+export { deadPredecessor, earliestOf, givenUpNext, settlePairs } from '../succession/index.ts';
 export { type HeldLookups, lookedUpAt, parseLookups } from './held-lookups.ts';
 export { Lookups } from './lookups.ts';
 export { silenceKey, silentSince } from './silence.ts';
-export type { ExpectedVolume } from './volume.ts';

@@ -8,6 +8,7 @@ import {
   invariant,
   type PushStream,
   type Stream,
+  type Succession,
   type Tools,
 } from '../contracts/index.ts';
 import { Backfill, ListPoller, ListReader, type PastTime } from '../list/index.ts';
@@ -16,7 +17,6 @@ import { ParentsPoller, type ParentsState, type PlannedParents } from '../parent
 
 import type { OnFinding, PollResult } from '../poll/index.ts';
 
-import type { Succession } from '../succession/index.ts';
 import { type PushDeps, PushPoller } from '../webhooks/index.ts';
 import type { Deliveries } from './stream-runner.ts';
 

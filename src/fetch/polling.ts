@@ -3,10 +3,17 @@
 // with its name resumes there.
 
 import type { RecordReading } from '../contracts/config.ts';
-import { asExportError, type ExportError, type Spool, type Stream } from '../contracts/index.ts';
+import {
+  asExportError,
+  type ExpectedVolume,
+  type ExportError,
+  type Schedule,
+  type Spool,
+  type Stream,
+} from '../contracts/index.ts';
 import type { Backfill, BackfillState } from '../list/index.ts';
 import { Feed } from '../parents/index.ts';
-import { type PollResult, type Schedule, timetable } from '../poll/index.ts';
+import { type PollResult, timetable } from '../poll/index.ts';
 
 import {
   comparedFrom,
@@ -28,7 +35,7 @@ import { type PolledSource, type Poller, type PollerDeps, pollerFor } from './po
 import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { turnsOf } from './turns.ts';
-import { type ExpectedVolume, VolumeWatch } from './volume.ts';
+import { VolumeWatch } from './volume.ts';
 
 /** A source of the config with its streams. */
 export interface PlannedSource extends PolledSource {

@@ -5,6 +5,7 @@
 // between arrive late.
 
 import { z } from 'zod';
+import type { ExpectedVolume } from '../contracts/index.ts';
 import { Identifier } from '../list/index.ts';
 import { conditionRecord, type Finding, ownPage } from '../poll/index.ts';
 import { exactSpanText, timeText } from '../tools/index.ts';
@@ -27,12 +28,6 @@ type Volume = z.infer<typeof volume>;
 /** The name under which a stream's volume is stored; no stream has this name. */
 function volumeKey(stream: string): string {
   return `${stream}#volume`;
-}
-
-/** The expected volume of each stream of a source. */
-export interface ExpectedVolume {
-  readonly perMs: number;
-  readonly atLeast: number;
 }
 
 /** Dependencies of the check. */

@@ -2,9 +2,17 @@
 // and released at once. Invariant: no stream is polled, but the two sources of a pair that is turned.
 
 import type { Config } from '../config/index.ts';
-import { type BootTools, type WholePlan, deploymentFinding, homesFault, openTools, planFrom, turnPair } from '../run/index.ts';
 import type { JsonObject } from '../contracts/index.ts';
 import type { Wish } from '../hold/index.ts';
+import {
+  type BootTools,
+  deploymentFinding,
+  homesFault,
+  openTools,
+  planFrom,
+  turnPair,
+  type WholePlan,
+} from '../run/index.ts';
 import { type Journey, openJourney } from '../run/process.ts';
 import { systemClock } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';

@@ -9,7 +9,6 @@ export {
   isExactObject,
   parseExact,
 } from './canonical.ts';
-export { cronFault, parseCron } from './cron.ts';
 export { addedFields, changedPaths } from './diff.ts';
 export {
   checkpointMismatch,
@@ -30,4 +29,4 @@ export {
   pageContext,
   violation,
 } from './own-pages.ts';
-export { type Schedule, type Timetable, timetable } from './schedule.ts';
+export { type Timetable, timetable } from './schedule.ts';

@@ -2,18 +2,8 @@
 // time may adapt between two bounds: the shorter one after a poll with new records, longer with each poll without. Polls
 // never overlap; ticks missed by a long poll are skipped and counted.
 
-import type { Clock } from '../contracts/index.ts';
-import { parseCron } from './cron.ts';
-
-/** As in the config. */
-export type Schedule =
-  | {
-      /** The longest interval. */
-      readonly everyMs: number;
-      /** The shortest interval of an adaptive schedule; absent: the interval is fixed. */
-      readonly minMs?: number;
-    }
-  | { readonly cron: string; readonly timezone: string | undefined };
+import type { Clock, Schedule } from '../contracts/index.ts';
+import { parseCron } from '../tools/index.ts';
 
 /** The waits of one stream. */
 export interface Timetable {

@@ -2,13 +2,13 @@
 // the state directory is locked as by any other run, so that a second run is refused and nothing is mixed.
 
 import type { Config } from '../config/index.ts';
-import type { WholePlan } from './plan.ts';
 import { backlog } from '../contracts/index.ts';
 import type { BackfillProgress, BackfillRequest } from '../hold/open.ts';
 import type { Summary } from '../pipeline.ts';
 import { delivered } from './backfill.ts';
 import { timeToGiveUp } from './give-up.ts';
 import type { Journey } from './journey.ts';
+import type { WholePlan } from './plan.ts';
 import { serveRequests } from './requests.ts';
 import type { BootTools } from './tools.ts';
 

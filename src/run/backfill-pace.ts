@@ -4,9 +4,9 @@
 // down never stops polling because of old events. Invariant: without other requests it makes progress.
 
 import type { Config } from '../config/index.ts';
-import type { WholePlan } from './plan.ts';
 import { backlog, type Clock, type Offset, type Spool, type Stream } from '../contracts/index.ts';
 import { createThrottle, type Throttle } from '../upstream/index.ts';
+import type { WholePlan } from './plan.ts';
 
 /** The facts to check. */
 export interface PaceDeps {

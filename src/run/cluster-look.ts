@@ -16,7 +16,6 @@ import {
   StateCopy,
 } from '../cluster/kafka.ts';
 import { type Config, inShards } from '../config/index.ts';
-import type { WholePlan } from './plan.ts';
 import type { Clock } from '../contracts/index.ts';
 import { lookInto } from '../hold/index.ts';
 import { cleanText, timeText } from '../tools/index.ts';
@@ -30,6 +29,7 @@ import {
   type ProcessStatus,
 } from '../watch/running-status.ts';
 import { type ClusterNote, clusterNote } from './cluster.ts';
+import type { WholePlan } from './plan.ts';
 import { planToLook } from './plan-to-look.ts';
 import { differencesAmong } from './watch-configs.ts';
 

@@ -3,9 +3,9 @@
 // Invariant: nothing of a removed company's state is deleted, so a company that returns resumes at its checkpoint.
 
 import type { Config } from '../config/index.ts';
-import type { WholePlan } from './plan.ts';
 import { ExportError, isObject, type Json, type Log } from '../contracts/index.ts';
 import { cleanText } from '../tools/index.ts';
+import type { WholePlan } from './plan.ts';
 
 /** The removal of more companies than this, and of more than this share, needs `--allow-removal`. */
 const countMax = 10;

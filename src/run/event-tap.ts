@@ -4,10 +4,10 @@
 // fit into the time are counted as missed.
 
 import type { Config } from '../config/index.ts';
-import type { WholePlan } from './plan.ts';
 import type { Clock, Event, HeldPage, Offset, Spool } from '../contracts/index.ts';
 import { normalisersOf, PageDecoder } from '../send/index.ts';
 import type { EventTap, TailLine, TailTake, TailView, TailWish } from '../watch/running-status.ts';
+import type { WholePlan } from './plan.ts';
 import { type Form, formsOf, type Judge, judgeOf, openForm } from './tap-forms.ts';
 
 /** The dependencies of a tap. */

@@ -5,9 +5,8 @@
 
 import type { Control } from '../cluster/kafka.ts';
 import { type Config, loadConfig, reloadConfig } from '../config/index.ts';
-import { asExportError, type Log } from '../contracts/index.ts';
+import { asExportError, type Log, type LogLevel } from '../contracts/index.ts';
 import { systemClock } from '../tools/index.ts';
-import type { LogLevel } from '../watch/log.ts';
 import { refuseMoved } from './homes.ts';
 import { oneJourney, reportEnd } from './one-journey.ts';
 import { openOwnLog } from './own-log.ts';

@@ -12,16 +12,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { type ErrorDetails, isObject, type Log } from '../contracts/index.ts';
+import { type ErrorDetails, isObject, type Log, type LogLevel } from '../contracts/index.ts';
 import { readRegularFile } from '../tools/index.ts';
-import {
-  type LineHead,
-  LinesLog,
-  type LogLevel,
-  passOn,
-  printable,
-  reaches,
-} from '../watch/log.ts';
+import { type LineHead, LinesLog, passOn, printable, reaches } from '../watch/log.ts';
 
 const name = 'log-tail.ndjson';
 const olderName = 'log-tail.1.ndjson';

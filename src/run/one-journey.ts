@@ -3,12 +3,12 @@
 // those of the other process. A worker process then ends with all of its shards.
 
 import type { Config } from '../config/index.ts';
-import { planFrom } from './plan.ts';
 import type { ExportError, Log } from '../contracts/index.ts';
 import { warnOfRemoved } from './companies.ts';
 import type { Drains } from './drains.ts';
 import { type Journey, openJourney } from './journey.ts';
 import { MemberFile } from './member-note.ts';
+import { planFrom } from './plan.ts';
 import { resumeLines } from './resume-lines.ts';
 import { openStatus, type Running, sightOf } from './running.ts';
 import { lastConfigIn, noteRunning } from './running-config.ts';

@@ -4,9 +4,9 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../config/index.ts';
-import type { Log } from '../contracts/index.ts';
+import type { Log, LogLevel } from '../contracts/index.ts';
 import { version } from '../tools/index.ts';
-import { type LogLevel, logForm, openLog } from '../watch/log.ts';
+import { logForm, openLog } from '../watch/log.ts';
 import type { CollectorLog } from '../watch/running-status.ts';
 import { withTail } from './log-tail.ts';
 

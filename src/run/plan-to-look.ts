@@ -1,8 +1,8 @@
 // The plan of a config for read-only commands: no server is contacted, and nothing stays open.
 
 import type { Config } from '../config/index.ts';
-import { planFrom, type WholePlan } from './plan.ts';
 import { asExportError, type Log } from '../contracts/index.ts';
+import { planFrom, type WholePlan } from './plan.ts';
 import { openTools } from './tools.ts';
 
 const silent: Log = {

@@ -2,6 +2,7 @@
 // encoder per distinct format. Nothing is connected yet, and the pipeline opens the sinks.
 
 import { formats } from '../../formats/index.ts';
+import { type Config, keptSha256 } from '../config/index.ts';
 import {
   type FormatChoice,
   type ParentsReading,
@@ -9,7 +10,6 @@ import {
   requestedLookups,
 } from '../contracts/config.ts';
 import { type Format, invariant, type Tools } from '../contracts/index.ts';
-import { type Config, keptSha256 } from '../config/index.ts';
 import type { PlannedSource } from '../fetch/engine.ts';
 import { Lookups } from '../fetch/index.ts';
 import type { Plan } from '../pipeline.ts';

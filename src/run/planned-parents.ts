@@ -4,8 +4,8 @@
 import type { ParentsReading, RecordReading } from '../contracts/config.ts';
 import { type Json, type NewPage, uidBytes } from '../contracts/index.ts';
 import type { PlannedParents } from '../fetch/engine.ts';
-import { compileFilter, DecodedPage, normalisersOf } from '../send/index.ts';
-import { valueAt } from '../tools/index.ts';
+import { DecodedPage, normalisersOf } from '../send/index.ts';
+import { compileFilter, valueAt } from '../tools/index.ts';
 
 /** The parents of a source, with the reading of the records that contain them. */
 export function plannedParents(reading: ParentsReading, from?: RecordReading): PlannedParents {

@@ -4,11 +4,11 @@
 // this file except as a digest.
 
 import type { Config } from '../config/index.ts';
-import type { WholePlan } from './plan.ts';
 import type { Plan } from '../pipeline.ts';
 import { selectionFor } from '../send/index.ts';
 import { fingerprintOf } from '../tools/index.ts';
 import { tokenUrl, type UpstreamSettings } from '../upstream/index.ts';
+import type { WholePlan } from './plan.ts';
 
 /** A config and its plan. */
 export interface Made {

@@ -4,12 +4,12 @@
 // explicit permission at the start, so that no mistake in a file drops data.
 
 import { type Config, ConfigError, flawText } from '../config/index.ts';
-import { planFrom, type Shared, type WholePlan } from './plan.ts';
 import { asExportError, ExportError } from '../contracts/index.ts';
 import { commandText } from '../terminal/index.ts';
 import { openThrottles, openTokens } from '../upstream/index.ts';
 import { companyRemovals, refuseManyRemoved, streamsOfRemoved } from './companies.ts';
 import { type Journey, readersOf } from './journey.ts';
+import { planFrom, type Shared, type WholePlan } from './plan.ts';
 import {
   type Changes,
   changesBetween,

@@ -3,13 +3,13 @@
 
 import type { Control } from '../cluster/kafka.ts';
 import type { Config } from '../config/index.ts';
-import type { WholePlan } from './plan.ts';
 import { timeText } from '../tools/index.ts';
 import { type EventTap, type StatusMoment, watching } from '../watch/running-status.ts';
 import { eventTap } from './event-tap.ts';
 import type { Journey } from './journey.ts';
 import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';
+import type { WholePlan } from './plan.ts';
 import type { Made } from './reload-changes.ts';
 import type { ReloadRefusal } from './running-config.ts';
 import type { HostedTurn } from './shard-worker.ts';

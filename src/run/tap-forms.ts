@@ -6,11 +6,12 @@
 import { z } from 'zod';
 import { formats } from '../../formats/index.ts';
 import type { Config } from '../config/index.ts';
-import type { WholePlan } from './plan.ts';
 import type { FormatChoice } from '../contracts/config.ts';
 import { type Event, ExportError, errorText, type Format } from '../contracts/index.ts';
-import { compileFilter, maskRoutes, type Selection, selectionFor } from '../send/index.ts';
+import { maskRoutes, type Selection, selectionFor } from '../send/index.ts';
 import { readable } from '../terminal/index.ts';
+import { compileFilter } from '../tools/index.ts';
+import type { WholePlan } from './plan.ts';
 
 /** How events are shown. */
 export interface Form {

@@ -6,17 +6,14 @@
 
 import { createHmac } from 'node:crypto';
 import { isIP } from 'node:net';
-import { isObject, type OcsfEvent, type Secret } from '../contracts/index.ts';
+import {
+  isObject,
+  type MaskKind,
+  type Masks,
+  type OcsfEvent,
+  type Secret,
+} from '../contracts/index.ts';
 import { networkOf } from './network.ts';
-
-/** The masks, as a config names them. */
-export const maskKinds = ['hash', 'domain', 'last4', 'network'] as const;
-
-/** One of the masks. */
-export type MaskKind = (typeof maskKinds)[number];
-
-/** Masks by dotted path within the OCSF event; a path into a list applies to each element. */
-export type Masks = Readonly<Record<string, MaskKind>>;
 
 /** Masks, and the key of `hash`. */
 export interface Masking {

@@ -1,5 +1,5 @@
 // Routes: the events that a sink gets, and the fields that are masked or removed. Invariants: an
-// event on which a filter (filter.ts) fails passes and is counted, so that no filter loses an event;
+// event on which a filter (tools/filter.ts) fails passes and is counted, so that no filter loses an event;
 // masks (mask.ts) and redaction work on a copy, after the filter. The record's own bytes cannot be
 // changed, so a sink that writes them must not be on a route that masks or redacts (checked with the
 // config). A masked event is never copied from its record: its lines take the ordinary path.
@@ -8,23 +8,13 @@ import {
   type Event,
   isObject,
   type JsonObject,
+  type Masks,
   type OcsfEvent,
-  type Secret,
+  type Route,
 } from '../contracts/index.ts';
+import { compileFilter, type Filter, pathsRead } from '../tools/index.ts';
 import type { Choosing } from '../transcode/index.ts';
-import { compileFilter, type Filter, pathsRead } from './filter.ts';
-import { compileMask, type Mask, type Masks } from './mask.ts';
-
-/** One entry of `routes`. */
-export interface Route {
-  readonly from: readonly string[];
-  readonly to: readonly string[];
-  readonly where?: string | undefined;
-  readonly redact?: readonly string[] | undefined;
-  readonly mask?: Masks | undefined;
-  /** The key of `hash`; a config sets it on each route with a mask. */
-  readonly maskKey?: Secret | undefined;
-}
+import { compileMask, type Mask } from './mask.ts';
 
 /** The selection of one source's events for one sink. */
 export interface Selection {

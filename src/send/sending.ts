@@ -7,6 +7,7 @@ import type { SinkDefinition, SinkSettings } from '../contracts/config.ts';
 import {
   errorText,
   type Format,
+  type Route,
   type SendSpool,
   type Sink,
   type Tools,
@@ -17,7 +18,7 @@ import { PageDecoder } from './held-event.ts';
 import { normalisersOf, type ReadSource } from './normalisers.ts';
 import { type BatchBounds, Outlet } from './outlet.ts';
 import { PageEncoder } from './page-encoder.ts';
-import { type Route, type Selection, selectionFor } from './route.ts';
+import { type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
 import { sinkConditionPage } from './sink-conditions.ts';
 import { type TranscodedOf, Transcoders } from './transcoders.ts';

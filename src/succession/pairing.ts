@@ -1,27 +1,12 @@
 // The pairs of a config: which streams are compared, and how their records are folded.
 
 import { hash } from 'node:crypto';
-import type { PairPlan, PairSide, Stream } from '../contracts/index.ts';
+import type { PairPlan, PairSide, Schedule, Stream, Succession } from '../contracts/index.ts';
 import type { ObjectRules } from '../parents/index.ts';
-import { parseCron, type Schedule } from '../poll/index.ts';
 
-import { foldedPath } from '../tools/index.ts';
+import { foldedPath, parseCron } from '../tools/index.ts';
 import type { ChangeRules } from './changes.ts';
 import type { FoldRules } from './fold.ts';
-
-/** The `succeeds` setting of a source. */
-export interface Succession {
-  /** The source that ends. */
-  readonly source: string;
-  /** Path in the new records of the id that the old ones have; undefined: the source's own id. */
-  readonly id?: string | undefined;
-  /** Paths in the new records, by paths in the old ones. */
-  readonly fields: Readonly<Record<string, string>>;
-  /** Paths that are not compared, in the names of either side. */
-  readonly ignore: readonly string[];
-  readonly overlapMs: number;
-  readonly patienceMs: number;
-}
 
 /** The parts of a source that its pair needs. */
 export interface PairedSource {

@@ -4,7 +4,17 @@ export { type BackOff, backOff, lastingBackOff } from './back-off.ts';
 export { Callers } from './callers.ts';
 export { cleanText } from './clean-text.ts';
 export { systemClock } from './clock.ts';
+export { cronFault, parseCron } from './cron.ts';
 export { type EnvironmentProxy, environmentProxy } from './environment-proxy.ts';
+export {
+  compileFilter,
+  type EventPath,
+  type Filter,
+  type FilterComparison,
+  filterParts,
+  pathsRead,
+  valuesNeeded,
+} from './filter.ts';
 export { fingerprintOf, otherThan, refreshSecrets } from './fingerprint.ts';
 export { foldedName, foldedPath } from './folded-name.ts';
 export { GrowingBody } from './growing-body.ts';

@@ -6,7 +6,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { isIPv4 } from 'node:net';
+import { isLoopback } from '../contracts/config.ts';
 import type { Secret } from '../contracts/index.ts';
 
 /** What a reader may do: see the page and the figures; also see events; also act. */
@@ -23,11 +23,6 @@ export interface Credentials {
   readonly tokens?: { readonly [R in Role]?: Secret | undefined } | null;
   /** Allows everything. RFC 7617, for which browsers prompt. */
   readonly basicAuth: { readonly username: string; readonly password: Secret } | null;
-}
-
-/** True for addresses that only this machine can reach, as a config writes them. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 /** True if a client addressed this machine as loopback: `localhost:8686`, `127.0.0.1`, `[::1]:1`. */

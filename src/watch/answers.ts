@@ -20,6 +20,7 @@
 // password, they do so for the page.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isLoopback } from '../contracts/config.ts';
 import { type Clock, ExportError, type Log } from '../contracts/index.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type Callers, refreshSecrets } from '../tools/index.ts';
@@ -27,7 +28,6 @@ import {
   type Credentials,
   challengeOf,
   isForeign,
-  isLoopback,
   isOpen,
   isOwn,
   isTrusted,

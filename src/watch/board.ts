@@ -1,9 +1,9 @@
 // The latest view of the running export with its history and health, and the readers that receive it each second.
 // Invariant: viewing and reporting use a bounded share of the time, for any number of streams and readers.
 
-import type { Clock, Log } from '../contracts/index.ts';
+import { type Clock, type Log, usualReadyShare } from '../contracts/index.ts';
 import { type EventStream, eventText } from './event-stream.ts';
-import { Health, type Patience, usualReadyShare } from './health.ts';
+import { Health, type Patience } from './health.ts';
 import { type ChartSample, History, stepMs } from './history.ts';
 import type { StatusMoment } from './live.ts';
 import { type Family, metricFamilies } from './metrics.ts';

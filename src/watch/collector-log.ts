@@ -8,21 +8,13 @@ import { readFile } from 'node:fs/promises';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { LogRecordExporter } from '@opentelemetry/sdk-logs';
-import type { ErrorDetails, Log, Secret, TlsSettings } from '../contracts/index.ts';
+import type { ErrorDetails, Log, LogLevel, OtlpCollector } from '../contracts/index.ts';
 import { refreshSecrets } from '../tools/index.ts';
-import { type LineHead, LinesLog, type LogLevel, passOn, printable, reaches } from './log.ts';
-
-/** The collector of log lines. */
-export interface LogCollector {
-  /** The logs endpoint, e.g. `http://collector:4318/v1/logs`. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, Secret>>;
-  readonly tls?: TlsSettings | undefined;
-}
+import { type LineHead, LinesLog, passOn, printable, reaches } from './log.ts';
 
 /** Dependencies of the log. */
 export interface CollectorLogSettings {
-  readonly collector: LogCollector;
+  readonly collector: OtlpCollector;
   /** Receives every line too, and alone the errors of this file. */
   readonly beside: Log;
   readonly level: LogLevel;
@@ -106,7 +98,7 @@ export async function openCollectorLog(settings: CollectorLogSettings): Promise<
 /** Counts lines accepted, sent and lost, and logs losses. */
 class Ledger {
   readonly #origin: string;
-  readonly #headers: LogCollector['headers'];
+  readonly #headers: OtlpCollector['headers'];
   readonly #beside: Log;
   /** Lines in the queue of the processor, and with the exporter. */
   #waiting = 0;
@@ -115,7 +107,7 @@ class Ledger {
   #reportedMs = Number.NEGATIVE_INFINITY;
   lost = 0;
 
-  constructor({ url, headers }: LogCollector, beside: Log) {
+  constructor({ url, headers }: OtlpCollector, beside: Log) {
     this.#origin = new URL(url).origin;
     this.#headers = headers;
     this.#beside = beside;
@@ -191,7 +183,7 @@ class Ledger {
   }
 }
 
-async function agentFor({ url, tls = {} }: LogCollector): Promise<HttpAgent> {
+async function agentFor({ url, tls = {} }: OtlpCollector): Promise<HttpAgent> {
   if (url.startsWith('http:')) return new HttpAgent({ keepAlive: true });
   const { ca_file, cert_file, key_file, min_version, server_name } = tls;
   const pem = async (file: string | undefined) => file && (await readFile(file));

@@ -38,9 +38,6 @@ export interface Ailment {
   readonly owner?: { readonly upstream: string; readonly company: string };
 }
 
-/** The default of `status.ready.streams`. */
-export const usualReadyShare = 0.5;
-
 /**
  * True if the export counts as ready: no shard, sink or spool is unwell, and at least this share of the streams
  * advances, so that one company that is refused makes nothing red for the others. A stream that waits because upstream

@@ -1,7 +1,5 @@
 // The entry point of src/watch: status from a state directory.
 
-export { isLoopback } from './access.ts';
-export { usualReadyShare } from './health.ts';
 export { concernedUpstreams, movedSources } from './moved-sources.ts';
 export { joinedRemoved, removedSinksOf } from './removed-sinks.ts';
 export {

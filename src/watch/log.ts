@@ -4,14 +4,15 @@
 // forms.
 
 import { styleText } from 'node:util';
-import { type ErrorDetails, type Log, type LogEvent, plainText } from '../contracts/index.ts';
+import {
+  type ErrorDetails,
+  type Log,
+  type LogEvent,
+  type LogLevel,
+  logLevels,
+  plainText,
+} from '../contracts/index.ts';
 import { exactSpanText } from '../tools/index.ts';
-
-/** From least to most severe. */
-export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
-
-/** The severity of a line, and the minimum severity that is written. */
-export type LogLevel = (typeof logLevels)[number];
 
 /** How the log is written. */
 export interface LogOutput {

@@ -7,7 +7,7 @@ export type {
   FencedProcess,
   ProcessStatus,
 } from './cluster-status.ts';
-export type { CollectorLog, LogCollector } from './collector-log.ts';
+export type { CollectorLog } from './collector-log.ts';
 export { Findings } from './findings.ts';
 export { joinedMoment, joinedSinks, joinedStatus } from './joined.ts';
 export { joinedTap } from './joined-tail.ts';

@@ -3,16 +3,12 @@
 // since the start, so a failed push loses no count and is not repeated: the next one contains it. Invariant: a slow,
 // unreachable or rejecting collector costs the export nothing.
 
-import type { Clock, HttpClient, Log, Secret, TlsSettings } from '../contracts/index.ts';
+import type { Clock, HttpClient, Log, OtlpCollector } from '../contracts/index.ts';
 import { refreshSecrets } from '../tools/index.ts';
 import type { Family } from './metrics.ts';
 
 /** The collector of metrics. */
-export interface Telemetry {
-  /** The metrics endpoint, e.g. `http://collector:4318/v1/metrics`. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, Secret>>;
-  readonly tls?: TlsSettings | undefined;
+export interface Telemetry extends OtlpCollector {
   readonly everyMs: number;
   /** Identifies this process. */
   readonly instance: string;

@@ -8,9 +8,9 @@ import { z } from 'zod';
 import { parseConfig, readConfig } from '../../src/config/config.ts';
 import { configSchema } from '../../src/config/json-schema.ts';
 import { planFrom } from '../../src/run/plan.ts';
+import { planMeans } from '../run/plan-deps.ts';
 import { makeCa } from '../support/certificates.ts';
 import { configEnv } from './config-text.ts';
-import { planMeans } from '../run/plan-deps.ts';
 
 const folder = new URL('../../config/', import.meta.url).pathname;
 // A fault script is for the sandbox and no config.

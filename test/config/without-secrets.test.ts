@@ -6,9 +6,9 @@ import { isScalar, parseDocument, visit } from 'yaml';
 import { ConfigError, parseConfig, type Surroundings } from '../../src/config/config.ts';
 import { placeholderWord } from '../../src/config/placeholders.ts';
 import { planFrom } from '../../src/run/plan.ts';
+import { planMeans } from '../run/plan-deps.ts';
 import { runHere } from '../support/cli.ts';
 import { aConfig, configEnv, flawLines } from './config-text.ts';
-import { planMeans } from '../run/plan-deps.ts';
 import { publishedConfigs } from './published-yaml.ts';
 
 const published = publishedConfigs();

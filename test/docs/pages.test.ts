@@ -10,8 +10,8 @@ import { sources } from '../../connectors/sources/index.ts';
 import { blocksOf, isConfig, type Page, pages, readExample } from '../../docs/generate/page.ts';
 import { filled } from '../../docs/generate.ts';
 import { formats } from '../../formats/index.ts';
-import { planFrom } from '../../src/run/plan.ts';
 import { readTests } from '../../src/config/tests.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import { planMeans } from '../run/plan-deps.ts';
 
 const docs = join(import.meta.dirname, '..', '..', 'docs');

@@ -4,7 +4,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { planFrom, type WholePlan } from '../../src/run/plan.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import type { ListStream } from '../../src/contracts/source.ts';
@@ -13,6 +12,7 @@ import type { Received } from '../../src/contracts/upstream.ts';
 import { StreamResponses } from '../../src/fetch/answers.ts';
 import { type OwnSpool, openSpool } from '../../src/hold/spool.ts';
 import { Pipeline } from '../../src/pipeline.ts';
+import { planFrom, type WholePlan } from '../../src/run/plan.ts';
 import { openTools } from '../../src/run/tools.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { PlannedSink } from '../../src/send/sending.ts';

@@ -4,11 +4,12 @@
 import { expect, test } from 'vitest';
 import type { Failure } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
+import type { Schedule } from '../../src/contracts/index.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import { StreamRunner } from '../../src/fetch/stream-runner.ts';
 import { turnsOf } from '../../src/fetch/turns.ts';
 import type { PollResult } from '../../src/poll/outcome.ts';
-import { type Schedule, timetable } from '../../src/poll/schedule.ts';
+import { timetable } from '../../src/poll/schedule.ts';
 import { aCollection, firewallStream, quickly, standingSandbox } from '../list/reading.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';

@@ -6,7 +6,7 @@ import { lakeSink } from '../../connectors/sinks/lake.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { lakeEvents } from '../../src/parquet/lake.ts';
-import { valuesNeeded } from '../../src/send/filter.ts';
+import { valuesNeeded } from '../../src/tools/filter.ts';
 import { aWriter } from '../archive/a-writer.ts';
 import { anEvent } from '../support/an-event.ts';
 import { openSink } from '../support/sink-opening.ts';

@@ -2,12 +2,12 @@
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
-import { planFrom } from '../../src/run/plan.ts';
 import type { Stream } from '../../src/contracts/source.ts';
 import { type Live, type PaceDeps, paceFor } from '../../src/run/backfill-pace.ts';
-import { planMeans } from './plan-deps.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { aConfigFile } from './a-backfill.ts';
+import { planMeans } from './plan-deps.ts';
 
 const never = new AbortController().signal;
 const minuteMs = 60_000;

@@ -2,15 +2,15 @@
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { planFrom } from '../../src/run/plan.ts';
 import type { Spool } from '../../src/contracts/spool.ts';
 import { EndEvents } from '../../src/run/end-events.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import { readState } from '../../src/watch/state.ts';
-import { planMeans } from './plan-deps.ts';
 import { aSpool } from '../list/reading.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
+import { planMeans } from './plan-deps.ts';
 
 const dayMs = 86_400_000;
 const ends = Date.UTC(2026, 11, 31, 23, 59, 59);

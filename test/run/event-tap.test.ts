@@ -3,16 +3,16 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { planFrom } from '../../src/run/plan.ts';
 import type { Append } from '../../src/contracts/spool.ts';
 import type { Clock } from '../../src/contracts/tools.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { eventTap } from '../../src/run/event-tap.ts';
+import { planFrom } from '../../src/run/plan.ts';
 import type { TailTake, TailWish } from '../../src/watch/tail.ts';
 import { aConfig, configEnv } from '../config/config-text.ts';
-import { planMeans } from './plan-deps.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
+import { planMeans } from './plan-deps.ts';
 
 const sources =
   '  audit: { type: audit_events, upstream: edge }\n' +

@@ -1,7 +1,7 @@
 // The dependencies of a plan, for tests that check its requests without a server.
 
-import type { PlanDeps } from '../../src/run/plan.ts';
 import type { Clock, Log } from '../../src/contracts/tools.ts';
+import type { PlanDeps } from '../../src/run/plan.ts';
 import { EndsByUpstream } from '../../src/upstream/announced-ends.ts';
 import { openThrottles } from '../../src/upstream/throttles.ts';
 import { openTokens } from '../../src/upstream/tokens.ts';

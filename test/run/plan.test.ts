@@ -3,14 +3,14 @@
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { formatKeyOf, planFrom } from '../../src/run/plan.ts';
 import type { Event, PageContext } from '../../src/contracts/event.ts';
 import { fetchPage } from '../../src/list/fetch-page.ts';
+import { formatKeyOf, planFrom } from '../../src/run/plan.ts';
 import { normalisersOf } from '../../src/send/normalisers.ts';
+import { aConfig, configEnv } from '../config/config-text.ts';
 import { makeFormat } from '../formats/make-format.ts';
 import { anEvent } from '../support/an-event.ts';
 import { manualClock } from '../support/manual-clock.ts';
-import { aConfig, configEnv } from '../config/config-text.ts';
 import { planMeans } from './plan-deps.ts';
 
 const sources =

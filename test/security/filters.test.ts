@@ -2,7 +2,7 @@
 // bring a pattern of its own.
 
 import { expect, test } from 'vitest';
-import { compileFilter } from '../../src/send/filter.ts';
+import { compileFilter } from '../../src/tools/filter.ts';
 import { anEvent } from '../support/an-event.ts';
 
 const compile = (where: string) => compileFilter(where, () => undefined);

@@ -2,7 +2,8 @@
 
 import { expect, test } from 'vitest';
 import type { OcsfEvent } from '../../src/contracts/event.ts';
-import { type FilterFailure, type Route, selectionFor } from '../../src/send/route.ts';
+import type { Route } from '../../src/contracts/index.ts';
+import { type FilterFailure, selectionFor } from '../../src/send/route.ts';
 import { anEvent } from '../support/an-event.ts';
 
 const way = { source: 'audit', sink: 'siem' };

@@ -4,11 +4,12 @@
 import type { Mapping } from '../../src/contracts/definition.ts';
 import type { Event, PageContext } from '../../src/contracts/event.ts';
 import type { Format } from '../../src/contracts/format.ts';
+import type { Route } from '../../src/contracts/index.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { compileNormaliser, type Normalise } from '../../src/normalise/normalise.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { PageEncoder, type Reader } from '../../src/send/page-encoder.ts';
-import { everything, type Route, selectionFor } from '../../src/send/route.ts';
+import { everything, selectionFor } from '../../src/send/route.ts';
 import { Transcoders } from '../../src/send/transcoders.ts';
 import { cutRecords } from '../../src/tools/record-list.ts';
 import { makeFormat } from '../formats/make-format.ts';

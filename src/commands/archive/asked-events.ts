@@ -1,8 +1,7 @@
 // The events of an archive that a command is for: a filter and a span of event times.
 
 import { errorText, UsageError } from '../../contracts/index.ts';
-import { compileFilter, type Filter } from '../../send/index.ts';
-import { cleanText } from '../../tools/index.ts';
+import { cleanText, compileFilter, type Filter } from '../../tools/index.ts';
 import { timeTyped } from '../shared/typed.ts';
 
 const shownMax = 200;

@@ -4,11 +4,11 @@
 import { archivedPage } from '../../archive/audit.ts';
 import { loggedEntries, type Verifier } from '../../archive/index.ts';
 import type { Config } from '../../config/index.ts';
-import { readingOf } from '../../run/index.ts';
 import { type Event, ExportError, errorText, UsageError } from '../../contracts/index.ts';
-import { compileFilter, DecodedPage, normalisersOf } from '../../send/index.ts';
+import { readingOf } from '../../run/index.ts';
+import { DecodedPage, normalisersOf } from '../../send/index.ts';
 import { counted } from '../../terminal/index.ts';
-import { cleanText, timeText } from '../../tools/index.ts';
+import { cleanText, compileFilter, timeText } from '../../tools/index.ts';
 import type { CommandDeps } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { archivesAt } from './given.ts';

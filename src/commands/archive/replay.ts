@@ -7,9 +7,16 @@ import { hash } from 'node:crypto';
 import { archivedPage } from '../../archive/audit.ts';
 import { loggedEntries, type ProvenReader } from '../../archive/index.ts';
 import { type Config, inShards, loadConfig } from '../../config/index.ts';
-import { type BootTools, type WholePlan, listenForShutdown, openTools, planFrom, timeToGiveUp } from '../../run/index.ts';
 import { backlog, ExportError, type NewPage, UsageError, uidBytes } from '../../contracts/index.ts';
 import { changeState, holderOf } from '../../hold/index.ts';
+import {
+  type BootTools,
+  listenForShutdown,
+  openTools,
+  planFrom,
+  timeToGiveUp,
+  type WholePlan,
+} from '../../run/index.ts';
 import { type Journey, openJourney } from '../../run/process.ts';
 import { DecodedPage, leadsTo, normalisersOf } from '../../send/index.ts';
 import { counted } from '../../terminal/index.ts';

@@ -13,7 +13,6 @@ import {
 } from '../../archive/audit.ts';
 import { loggedEntries, type PageEntry, type ProvenReader } from '../../archive/index.ts';
 import type { Config } from '../../config/index.ts';
-import { readingOf } from '../../run/index.ts';
 import {
   type Event,
   ExportError,
@@ -22,9 +21,11 @@ import {
   visibleLines,
 } from '../../contracts/index.ts';
 import { lakeEvents } from '../../parquet/index.ts';
+import { readingOf } from '../../run/index.ts';
 import { textFormat, usualChoice } from '../../run/process.ts';
-import { DecodedPage, type Filter, normalisersOf, valuesNeeded } from '../../send/index.ts';
+import { DecodedPage, normalisersOf } from '../../send/index.ts';
 import { counted } from '../../terminal/index.ts';
+import { type Filter, valuesNeeded } from '../../tools/index.ts';
 import { type CommandDeps, defineCommand, type ExitCode } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';

@@ -3,7 +3,6 @@
 // by itself.
 
 import { type Config, inShards } from '../../config/index.ts';
-import type { BootTools, WholePlan } from '../../run/index.ts';
 import type { HostPort, Inspection } from '../../contracts/config.ts';
 import {
   asExportError,
@@ -14,6 +13,7 @@ import {
 } from '../../contracts/index.ts';
 import type { PlannedSource } from '../../fetch/engine.ts';
 import { holderOf } from '../../hold/index.ts';
+import type { BootTools, WholePlan } from '../../run/index.ts';
 import type { PlannedSink } from '../../send/delivery.ts';
 import { leadsTo } from '../../send/index.ts';
 import { painted } from '../../terminal/index.ts';

@@ -2,9 +2,9 @@
 // state that cannot be read is no fault of the config.
 
 import { type Config, inShards } from '../../config/index.ts';
-import type { WholePlan } from '../../run/index.ts';
 import type { ExportError } from '../../contracts/index.ts';
 import { deadPredecessor, earliestOf, givenUpNext } from '../../fetch/index.ts';
+import type { WholePlan } from '../../run/index.ts';
 
 import { commandOf, painted } from '../../terminal/index.ts';
 import { cleanText } from '../../tools/index.ts';

@@ -4,9 +4,8 @@
 // output is written before the process ends.
 
 import { existsSync } from 'node:fs';
-import { type ExportError, UsageError } from '../../contracts/index.ts';
+import { type ExportError, logLevels, UsageError } from '../../contracts/index.ts';
 import { cleanText } from '../../tools/index.ts';
-import { logLevels } from '../../watch/log.ts';
 
 /** 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable; 64 wrong use. */
 export type ExitCode = 0 | 1 | 2 | 3 | 64;

@@ -2,12 +2,12 @@
 // why, and which redaction finds nothing. Read-only: nothing is sent, and no position moves.
 
 import type { Config } from '../../config/index.ts';
-import type { WholePlan } from '../../run/index.ts';
-import { type Event, isObject } from '../../contracts/index.ts';
+import { type Event, isObject, type Route } from '../../contracts/index.ts';
 import { lookInto } from '../../hold/index.ts';
-import { compileFilter, normalisersOf, PageDecoder, type Route } from '../../send/index.ts';
+import type { WholePlan } from '../../run/index.ts';
+import { normalisersOf, PageDecoder } from '../../send/index.ts';
 import { counted } from '../../terminal/index.ts';
-import { cleanText } from '../../tools/index.ts';
+import { cleanText, compileFilter } from '../../tools/index.ts';
 import { notHere } from '../../watch/index.ts';
 
 const eventsMax = 1_000;

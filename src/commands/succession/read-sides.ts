@@ -2,8 +2,8 @@
 // nothing is stored, a side that does not answer is a note and no failure, and no upstream is waited for twice.
 
 import { sourceBlock } from '../../config/index.ts';
-import type { WholePlan } from '../../run/index.ts';
 import { asExportError, type Json, type ListEndpoint, type Stream } from '../../contracts/index.ts';
+import type { WholePlan } from '../../run/index.ts';
 import type { UpstreamClient } from '../../upstream/index.ts';
 import { askList } from '../shared/ask-upstream.ts';
 import { describedPaths, openApiNotes } from '../shared/openapi.ts';

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../../src/config/config.ts';
-import { planFrom } from '../../../src/run/plan.ts';
 import type { PushStream } from '../../../src/contracts/source.ts';
+import { planFrom } from '../../../src/run/plan.ts';
 import { configEnv, flawLines, withFirst } from '../../config/config-text.ts';
 import { planMeans } from '../../run/plan-deps.ts';
 import { makeCa } from '../../support/certificates.ts';

@@ -1,8 +1,9 @@
 // The two sources of a pair as a config would have them: their streams, and what `succeeds` says.
 
+import type { Succession } from '../../../src/contracts/index.ts';
 import type { ListStream, Pagination } from '../../../src/contracts/source.ts';
 import type { Upstream, UpstreamRequest } from '../../../src/contracts/upstream.ts';
-import type { PairedSource, Succession } from '../../../src/succession/pairing.ts';
+import type { PairedSource } from '../../../src/succession/pairing.ts';
 import { madeUpList, pagination } from '../../support/made-up-list.ts';
 import { strangerCompany } from './ledger.ts';
 import type { Side, SideTraits, Traits } from './traits.ts';

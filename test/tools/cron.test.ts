@@ -3,7 +3,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cronFault, parseCron } from '../../src/poll/cron.ts';
+import { cronFault, parseCron } from '../../src/tools/cron.ts';
 
 const minuteMs = 60_000;
 
