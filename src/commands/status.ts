@@ -4,7 +4,7 @@
 // of watch/status-facts.ts for scripts, in the order of the config. Only a running process knows the filters
 // that could not judge events, so there are none without its status.listen.
 
-import type { Stored } from '../operator/index.ts';
+import { ownOperator, type Stored } from '../operator/index.ts';
 import { planToLook, type WholePlan } from '../run/index.ts';
 import {
   commandOf,
@@ -49,7 +49,8 @@ export const status = defineCommand({
       company,
       looked.map(({ plan }) => plan),
     );
-    const seen = await Promise.all(looked.map((one) => statusOf(one, company)));
+    const isMember = member !== null;
+    const seen = await Promise.all(looked.map((one) => statusOf(one, { company, isMember })));
     const joined = joinedStatus(seen.map(({ shown }) => shown));
     const shards = member?.shards && { ...member.shards, elsewhere: shardsElsewhere(work) };
     const statusView: StoredStatus = {
@@ -80,14 +81,16 @@ interface SeenPart extends Pick<Stored, 'missing' | 'isCopy'> {
   readonly shown: StoredStatus;
 }
 
+/** `isMember`: a process of this machine takes part in the state; it has the part, or is opening it here. */
 async function statusOf(
   { part, plan }: { readonly part: PartAtWork; readonly plan: WholePlan },
-  company: string | undefined,
+  { company, isMember }: { readonly company: string | undefined; readonly isMember: boolean },
 ): Promise<SeenPart> {
   const { config, refused, isElsewhere, operator } = part;
   const configured = { plan: planOf(plan, company), state: config.state, refused };
   if (isElsewhere) return { shown: statusElsewhere(configured), missing: '', isCopy: false };
-  return await operator.status((stored) => {
+  const reader = isMember ? ownOperator(config) : operator;
+  return await reader.status((stored) => {
     const { missing, isCopy } = stored;
     const shown = streamsAndSinks(stored.facts(), configured);
     return {
