@@ -15,7 +15,7 @@ import type { KnownEntities } from './known.ts';
 import type { EntityTaker } from './listed.ts';
 import { type DifferingValue, merged } from './paths.ts';
 import type { FullScan } from './reader.ts';
-import type { EntityChange } from './records.ts';
+import type { FoundChange } from './records.ts';
 import { askedOnce, type StillThere } from './rotation.ts';
 import { type EntityState, isOfOldText, type PendingPath } from './state.ts';
 import type { Volatile } from './volatile.ts';
@@ -55,7 +55,7 @@ const namedMax = 20;
 
 /** One generation. */
 export class Generation implements EntityTaker {
-  readonly changes: EntityChange[] = [];
+  readonly changes: FoundChange[] = [];
   readonly findings: Finding[] = [];
   readonly known: KnownEntities;
   /** So many entities are missing that the absence is not believed yet. */

@@ -13,7 +13,7 @@ import { type EntityState, isOfOldText, type PendingPath } from './state.ts';
 import { learnedAfter } from './volatile.ts';
 
 /** Last reported entities, by key. */
-export type KnownEntities = ReadonlyMap<string, EntityState>;
+export type EntityStates = ReadonlyMap<string, EntityState>;
 
 /** The comparison rules for a kind of entity. */
 export type EntityRules = Pick<
@@ -48,7 +48,7 @@ export interface ScanComparison {
 
 /** Compares the seen entities with the known ones. Unseen entities are not judged. */
 export function compare(
-  known: KnownEntities,
+  known: EntityStates,
   seen: readonly Entity[],
   { rulesOf, now }: { readonly rulesOf: (kind: string) => EntityRules; readonly now: number },
 ): ScanComparison {

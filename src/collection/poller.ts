@@ -35,7 +35,7 @@ import {
 import { Generation, type GenerationDeps } from './generation.ts';
 import { KnownEntities } from './known.ts';
 import { CollectionReader, type FullScan } from './reader.ts';
-import { changeRecord, type EntityChange, hasRawBytes, recordPages } from './records.ts';
+import { changeRecord, type FoundChange, hasRawBytes, recordPages } from './records.ts';
 import {
   type CollectionCheckpoint,
   freshCollectionCheckpoint,
@@ -59,8 +59,8 @@ export interface CollectionDeps extends GenerationDeps {
 /** Compares a first full scan with the predecessor's state. */
 export interface Inherited {
   /** The changes that are still to be reported, and the comparison's counts. */
-  compare(changes: readonly EntityChange[]): Promise<{
-    readonly changes: readonly EntityChange[];
+  compare(changes: readonly FoundChange[]): Promise<{
+    readonly changes: readonly FoundChange[];
     readonly scan: PairScan;
   }>;
   /** The predecessor's entities that a complete scan did not show; undefined: not comparable. */

@@ -8,7 +8,7 @@ import { losslessBytes, timeText, unescapedBytes } from '../tools/index.ts';
 import type { EntityState } from './state.ts';
 
 /** One change, without the generation's stamp. */
-export interface EntityChange {
+export interface FoundChange {
   readonly change: ChangeRecord['change'];
   readonly key: string;
   readonly state: Pick<
@@ -37,7 +37,7 @@ const pageRecordsMax = 500;
 
 /** A change as the record for sinks; undefined fields are omitted. */
 export function changeRecord(
-  { change, state, place, before, after, count }: EntityChange,
+  { change, state, place, before, after, count }: FoundChange,
   stamp: GenerationStamp,
   comparison: ComparisonRules,
 ): { readonly [Key in keyof ChangeRecord]: ChangeRecord[Key] | undefined } {
@@ -63,7 +63,7 @@ export function changeRecord(
 }
 
 /** True if the change has bytes that are not UTF-8. */
-export function hasRawBytes({ before = '', after = '' }: EntityChange): boolean {
+export function hasRawBytes({ before = '', after = '' }: FoundChange): boolean {
   return !before.isWellFormed() || !after.isWellFormed();
 }
 

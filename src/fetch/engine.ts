@@ -6,5 +6,5 @@ export type { PlannedParents } from '../parents/index.ts';
 export { asksAnHour } from '../parents/index.ts';
 export { timetable } from '../poll/index.ts';
 export { type FailedStream, type PlannedSource, Polling, type PollingDeps } from './polling.ts';
-export { type KnownRecord, keptRecords, servedRecords } from './served.ts';
+export { type KnownRecord, knownRecords, servedRecords } from './served.ts';
 export type { RunnerState } from './stream-runner.ts';

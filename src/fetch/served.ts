@@ -29,7 +29,7 @@ const waitMsMin = 1_000;
 const waitMsMax = 60_000;
 
 /** The records of a page that were kept. */
-export function keptRecords(
+export function knownRecords(
   page: Pick<NewPage, 'body' | 'items' | 'kept' | 'uids' | 'slices'>,
   { id, time }: { readonly id: string | null; readonly time: readonly string[] },
 ): readonly KnownRecord[] {
@@ -68,7 +68,7 @@ export async function servedRecords(
   const { clock, stream } = deps;
   const records: KnownRecord[] = [];
   const spool = ownSpool(deps.spool, (page) => {
-    if (page.context.kind === stream.records) records.push(...keptRecords(page, stream));
+    if (page.context.kind === stream.records) records.push(...knownRecords(page, stream));
   });
   const walk = new Backfill({ ...deps, spool, key: ownKey, found: () => undefined });
   let failures = 0;

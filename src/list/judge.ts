@@ -39,7 +39,7 @@ export interface WalkSoFar {
 }
 
 /** The input: a page and its context. */
-export interface PageContext {
+export interface JudgedPage {
   readonly page: Page;
   readonly identified: Identified;
   readonly reading: PageRole;
@@ -90,7 +90,7 @@ export interface JudgeDeps {
 }
 
 /** Separates new records from repeats. */
-export function judgePage(question: PageContext, memory: JudgeDeps): Judged {
+export function judgePage(question: JudgedPage, memory: JudgeDeps): Judged {
   const { identified, since, horizon, standingBefore } = question;
   const { identifier, repeats, drift } = memory;
   const { words, named } = identified;
@@ -204,7 +204,7 @@ function heldLike(
  * Adds the page's re-read records to the drift before any record is judged. An id whose earlier content is also on the
  * page is shared by several records; its other contents are no drift. An id counts once per walk.
  */
-function weigh(question: PageContext, memory: JudgeDeps): void {
+function weigh(question: JudgedPage, memory: JudgeDeps): void {
   const { identified, readBefore, now } = question;
   const { drift } = memory;
   const { words, named } = identified;
@@ -230,7 +230,7 @@ function weigh(question: PageContext, memory: JudgeDeps): void {
 }
 
 /** False for an apparent version of a record that was never read before. */
-function isReadAgain(question: PageContext, index: number): boolean {
+function isReadAgain(question: JudgedPage, index: number): boolean {
   const { readBefore, identified } = question;
   if (readBefore === null) return false;
   const { readUpTo, seen } = readBefore;
@@ -239,7 +239,7 @@ function isReadAgain(question: PageContext, index: number): boolean {
   return happenedAt === null || happenedAt <= readUpTo;
 }
 
-function timeIn({ page, time }: PageContext, index: number): number | null {
+function timeIn({ page, time }: JudgedPage, index: number): number | null {
   return recordTime(page.records.at(index) ?? null, time);
 }
 
@@ -249,7 +249,7 @@ function counter({
   counts,
   overlap,
   resumePage,
-}: PageContext): (index: number, identified: Identified, held: number) => number {
+}: JudgedPage): (index: number, identified: Identified, held: number) => number {
   const before = reading === 'resume' && resumePage !== null ? tally(resumePage) : new Map();
   return (index, identified, held) => {
     if (index < overlap) return 0;

@@ -6,7 +6,7 @@ import { joinedChange, type ListCheckpoint } from './checkpoint.ts';
 import { byOldVersion } from './checkpoint-shape.ts';
 import { ReReadDrift } from './drift.ts';
 import { type Identified, Identifier } from './identity.ts';
-import { judgePage, type PageContext, type WalkCounts, type WalkSoFar } from './judge.ts';
+import { type JudgedPage, judgePage, type WalkCounts, type WalkSoFar } from './judge.ts';
 import { KeyTable } from './key-table.ts';
 import type { Page } from './page.ts';
 import { timeSpan } from './record-time.ts';
@@ -15,7 +15,7 @@ import type { Taken } from './stage.ts';
 
 /** A page's role in its walk. `horizon`: records up to this event time count as known. */
 export type HowRead = Pick<
-  PageContext,
+  JudgedPage,
   'reading' | 'counts' | 'overlap' | 'anchored' | 'resumePage' | 'horizon'
 >;
 
@@ -98,7 +98,7 @@ export class RecordMemory {
   #readBefore(
     { reading, counts }: HowRead,
     { whole, end, memory }: ListCheckpoint,
-  ): PageContext['readBefore'] {
+  ): JudgedPage['readBefore'] {
     const latest = Math.max(this.#latest, memory.watermark ?? this.#latest);
     const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
     const walk = this.#walks.get(counts) ?? {

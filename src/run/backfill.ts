@@ -15,7 +15,7 @@ import { type PaceDeps, paceFor } from './backfill-pace.ts';
 import type { BootTools } from './tools.ts';
 
 /** The dependencies. */
-export interface BackfillDeps extends Pick<PaceDeps, 'live'> {
+export interface BackfillReadingDeps extends Pick<PaceDeps, 'live'> {
   /** The running config and plan; they change with a reload. A backfill keeps those that it started with. */
   readonly made: () => Pick<PaceDeps, 'config' | 'plan'>;
   readonly spool: OwnSpool;
@@ -37,7 +37,7 @@ export class BackfillReading {
   /** Resolves with the progress when none of its work is under way. */
   readonly ended: Promise<BackfillProgress>;
   readonly #request: BackfillRequest;
-  readonly #deps: BackfillDeps;
+  readonly #deps: BackfillReadingDeps;
   readonly #log: Log;
   readonly #polling: Polling;
   readonly #unrequested = new AbortController();
@@ -46,7 +46,7 @@ export class BackfillReading {
   #error: ExportError | null = null;
   #isOver = false;
 
-  constructor(request: BackfillRequest, deps: BackfillDeps, stop: AbortSignal) {
+  constructor(request: BackfillRequest, deps: BackfillReadingDeps, stop: AbortSignal) {
     const { random, ...tools } = deps.tools;
     const log = tools.log.with({ backfill: request.id });
     const found = deps.findings.add;
@@ -135,7 +135,7 @@ export class BackfillReading {
   }
 }
 
-function pastOf(request: BackfillRequest, deps: BackfillDeps): PlannedSource {
+function pastOf(request: BackfillRequest, deps: BackfillReadingDeps): PlannedSource {
   const { source, from, to } = request;
   const { clock, random } = deps.tools;
   const made = deps.made();
@@ -157,7 +157,7 @@ function pastOf(request: BackfillRequest, deps: BackfillDeps): PlannedSource {
 
 /** Waits until each sink has all events that are stored now; right after a start, some sinks may be missing. */
 export async function delivered(
-  { made, spool, live, tools: { clock } }: BackfillDeps,
+  { made, spool, live, tools: { clock } }: BackfillReadingDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const { end } = spool.gauge;

@@ -19,14 +19,14 @@ import {
 } from '../contracts/index.ts';
 import {
   type KnownRecord,
-  keptRecords,
+  knownRecords,
   type PlannedSource,
   servedRecords,
 } from '../fetch/engine.ts';
 import { conditionRecord, ownPage, pageContext, passingMsMax } from '../fetch/index.ts';
 import type { ObjectStore } from '../objects/index.ts';
 import { timeText } from '../tools/index.ts';
-import type { BackfillDeps } from './backfill.ts';
+import type { BackfillReadingDeps } from './backfill.ts';
 import { paceFor } from './backfill-pace.ts';
 
 /** Records of a stream that are compared, the newest: so many are in memory. */
@@ -66,7 +66,7 @@ export function listsIn(sources: readonly PlannedSource[]): readonly Omit<Compar
  */
 export async function compareArchive(
   { sink, store, progress }: ComparisonRun,
-  deps: BackfillDeps,
+  deps: BackfillReadingDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const failures: unknown[] = [];
@@ -87,7 +87,7 @@ export async function compareArchive(
 async function compareStream(
   sink: string,
   { list, stream, lateMs, store }: Compared,
-  deps: BackfillDeps,
+  deps: BackfillReadingDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const { findings, spool, tools } = deps;
@@ -159,7 +159,7 @@ async function archivedLists(
     if (list === null || (!lists.has(parent) && lists.size >= parentsMax)) continue;
     const known = lists.get(parent) ?? { list, records: new Map<string, KnownRecord>() };
     lists.set(parent, known);
-    for (const record of keptRecords(page, list)) known.records.set(record.uid, record);
+    for (const record of knownRecords(page, list)) known.records.set(record.uid, record);
     count += page.count;
     if (count >= recordsMax) break;
   }
@@ -177,7 +177,7 @@ function listOf(stream: ComparedStream, parent: string): ListStream | null {
 async function* servedLists(
   archived: readonly ArchivedList[],
   reading: ListReading,
-  deps: BackfillDeps,
+  deps: BackfillReadingDeps,
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly records: Records; readonly served: Records }> {
   const timed = archived.filter(({ records }) => timesOf(records).length > 0);
@@ -213,7 +213,7 @@ function most(times: readonly number[]): number {
 async function servedOf(
   { list, records }: ArchivedList,
   reading: ListReading,
-  deps: BackfillDeps,
+  deps: BackfillReadingDeps,
   signal: AbortSignal,
 ): Promise<Records | ExportError> {
   const times = timesOf(records);

@@ -6,7 +6,7 @@ import type { SinkSettings } from '../contracts/config.ts';
 import { errorText } from '../contracts/index.ts';
 import type { BucketSettings } from '../objects/index.ts';
 import type { Pipeline } from '../pipeline.ts';
-import type { BackfillDeps } from './backfill.ts';
+import type { BackfillReadingDeps } from './backfill.ts';
 
 const lookEveryMs = 1_000;
 /** After a failure it is tried again so soon, or when it is due if that is sooner. */
@@ -14,7 +14,7 @@ const againMs = 15 * 60_000;
 const dueKey = 'compared_at';
 
 /** The dependencies. */
-export interface ComparisonDeps extends Omit<BackfillDeps, 'live'> {
+export interface ComparisonDeps extends Omit<BackfillReadingDeps, 'live'> {
   readonly pipeline: Pipeline;
 }
 

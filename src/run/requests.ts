@@ -7,12 +7,12 @@ import { asExportError, type Json, type Log } from '../contracts/index.ts';
 import { changeState, type Request } from '../hold/index.ts';
 import { type BackfillProgress, backfillsAmong } from '../hold/open.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { type BackfillDeps, BackfillReading } from './backfill.ts';
+import { BackfillReading, type BackfillReadingDeps } from './backfill.ts';
 import { type Move, makeMove } from './moves.ts';
 import { turnPair } from './succession.ts';
 
 /** The dependencies of the requests. */
-export interface RequestDeps extends Omit<BackfillDeps, 'live'> {
+export interface RequestDeps extends Omit<BackfillReadingDeps, 'live'> {
   readonly pipeline: Pipeline;
   /** Which backfills are read here. */
   readonly reads: (row: number) => boolean;

@@ -4,8 +4,8 @@
 // only the predecessor: here its entity counts as unknown, so the successor reports it.
 
 import {
-  type EntityChange,
   type EntityState,
+  type FoundChange,
   type Inherited,
   parseCollectionCheckpoint,
   readEntityState,
@@ -123,7 +123,7 @@ async function missingIn(
 
 /** The predecessor's states of these entities, by the new key. */
 async function statesOf(
-  changes: readonly EntityChange[],
+  changes: readonly FoundChange[],
   { known, of, stream, spool, log }: Deps,
 ): Promise<ReadonlyMap<string, EntityState>> {
   const { changes: rules } = of.pairing.sides.new;
@@ -164,7 +164,7 @@ function knownState(body: string): EntityState | null {
 
 /** The predecessor's key of an entity. */
 function oldKey(
-  { key, after = 'null' }: EntityChange,
+  { key, after = 'null' }: FoundChange,
   {
     old,
     stream,

@@ -10,12 +10,6 @@ const root = join(import.meta.dirname, '../..');
 
 /** Exported names that more than one file declares. */
 const shared: ReadonlySet<string> = new Set([
-  'BackfillDeps',
-  'EntityChange',
-  'KnownEntities',
-  'PageContext',
-  'TimeSpan',
-  'keptRecords',
   // A command has the name that a user types; the list of sinks is what the engine and its tests call it.
   'sinks',
 ]);

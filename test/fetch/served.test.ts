@@ -1,7 +1,7 @@
 // What a comparison knows a record by.
 
 import { expect, test } from 'vitest';
-import { keptRecords } from '../../src/fetch/served.ts';
+import { knownRecords } from '../../src/fetch/served.ts';
 
 test('ids are distinguished by every digit, and a text is no number', () => {
   const ids = ['9007199254740992', '9007199254740993', '"9007199254740993"', 'null', '1.0'];
@@ -10,7 +10,7 @@ test('ids are distinguished by every digit, and a text is no number', () => {
   );
   const page = { body, items: 'data', kept: null, uids: Buffer.alloc(32 * ids.length) };
 
-  const records = keptRecords(page, { id: 'id', time: ['at'] });
+  const records = knownRecords(page, { id: 'id', time: ['at'] });
 
   expect(records.map(({ id }) => id)).toEqual([ids[0], ids[1], ids[2], null, ids[4]]);
   expect(records[0]?.at).toBe(Date.UTC(2026, 0, 2, 3, 4, 5));

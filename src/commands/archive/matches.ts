@@ -12,7 +12,7 @@ import { cleanText, compileFilter, timeText } from '../../tools/index.ts';
 import type { CommandDeps } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { archivesAt } from './given.ts';
-import { readSpanGiven, type TimeSpan } from './raw.ts';
+import { type RawSpan, readSpanGiven } from './raw.ts';
 import { keysFor, notProvenText, trustedArchive } from './trusted.ts';
 
 const textMax = 200;
@@ -143,7 +143,7 @@ interface MatchedPage {
 /** The events of each page; null: its body was deleted. */
 async function* pagesOf(
   location: string,
-  given: { readonly config: Config; readonly span: TimeSpan; readonly trusted: Keys },
+  given: { readonly config: Config; readonly span: RawSpan; readonly trusted: Keys },
   env: CommandDeps['env'],
 ): AsyncGenerator<MatchedPage | null> {
   const { config, span, trusted } = given;

@@ -13,7 +13,7 @@ import { archivesAt } from './given.ts';
 import { trustedArchive } from './trusted.ts';
 
 /** Times of reading, epoch milliseconds: from then on, and before then. */
-export interface TimeSpan {
+export interface RawSpan {
   readonly from: number;
   readonly to: number;
 }
@@ -22,7 +22,7 @@ export interface TimeSpan {
 export function readSpanGiven(given: {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-}): TimeSpan {
+}): RawSpan {
   const from = given.from === undefined ? Number.NEGATIVE_INFINITY : timeTyped('from', given.from);
   const to = given.to === undefined ? Number.POSITIVE_INFINITY : timeTyped('to', given.to);
   if (to <= from) throw new UsageError('--to: expected a time after --from');
@@ -37,7 +37,7 @@ export async function drained(unread: AbortSignal): Promise<void> {
 }
 
 /** The part of an archive to show. */
-export interface RawWishes extends TimeSpan {
+export interface RawWishes extends RawSpan {
   /** Undefined: all streams. */
   readonly stream?: string;
   /** Keys that may sign the archive; null: no key is known. */
