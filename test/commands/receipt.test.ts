@@ -60,21 +60,15 @@ test('does not advance while the receiver is away, though reading continues', as
   });
   const sluice = startSluice(['run', '-c', config], { cwd: join(config, '..') });
   const settled = async () => (await receiptOf(config, 'post')).receipt;
-  const first = await waitUntil(
-    async () => {
-      const receipt = await settled();
-      return receipt.whole && receipt;
-    },
-    { what: 'everything to be there' },
-  );
+  await waitUntil(async () => (await settled()).whole, { what: 'everything to be there' });
   await receiver.close();
   sandbox.control.grow(auditPath, 20);
   const other = await waitUntil(
     async () => {
       const { receipt } = await receiptOf(config, 'screen');
-      return (
-        receipt.position === 270 && Date.parse(receipt.up_to) > Date.parse(first.up_to) && receipt
-      );
+      const waits = await settled();
+      const isLater = Date.parse(receipt.up_to) > Date.parse(waits.up_to);
+      return receipt.position === 270 && isLater && receipt;
     },
     { what: 'the other sink to have more' },
   );
