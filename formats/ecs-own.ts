@@ -120,14 +120,35 @@ function kindOf(ocsf: OcsfEvent, looks: Looks): 'user' | 'agent' | 'system' | un
   return name === undefined && userUid === undefined ? undefined : 'user';
 }
 
-function changeOf(ocsf: OcsfEvent, looks: Looks): readonly string[] {
+/** The data of the target before and after the event. */
+function dataOf(ocsf: OcsfEvent): { readonly before: unknown; readonly after: unknown } {
   const data = part(firstOf(ocsf.resources).data);
-  const after = data.after ?? part(ocsf.entity_result).data;
-  if (!isObject(after)) return [];
-  const before = new Map<string, unknown[]>();
-  scalarsOf(data.before ?? part(ocsf.entity).data, '', before);
+  return {
+    before: data.before ?? part(ocsf.entity).data,
+    after: data.after ?? part(ocsf.entity_result).data,
+  };
+}
+
+/** `field=value` for each value of the new state, and the values themselves. */
+export function stateOf(ocsf: OcsfEvent): {
+  readonly entries: readonly string[];
+  readonly values: readonly unknown[];
+} {
+  const { after } = dataOf(ocsf);
   const now = new Map<string, unknown[]>();
-  scalarsOf(after, '', now);
+  if (isObject(after)) scalarsOf(after, '', now);
+  const values = [...now.values()].flat().slice(0, entriesMax);
+  const entries = [...now].flatMap(([path, of]) => of.map((value) => entryOf(`${path}=`, value)));
+  return { entries: entries.slice(0, entriesMax), values };
+}
+
+function changeOf(ocsf: OcsfEvent, looks: Looks): readonly string[] {
+  const data = dataOf(ocsf);
+  if (!isObject(data.after)) return [];
+  const before = new Map<string, unknown[]>();
+  scalarsOf(data.before, '', before);
+  const now = new Map<string, unknown[]>();
+  scalarsOf(data.after, '', now);
   const single: string[] = [];
   const listed: string[] = [];
   for (const [path, values] of now) {

@@ -11,6 +11,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/config.ts';
 import { type Event, isObject, type Look } from '../src/contracts/index.ts';
+import { flatFactsOf } from './flat-facts.ts';
 import { isFreeName, isNumberName } from './gelf-names.ts';
 import { jsonText } from './json-text.ts';
 import { epochMsOf, severityOf, textOf } from './parts.ts';
@@ -56,8 +57,11 @@ function looksOf(event: Event): readonly Look[] {
   const looked = (value: unknown, as: Look['as'], bytesMax = Number.POSITIVE_INFINITY): Look => {
     return { value, as, bytesMax, rival: undefined };
   };
+  const facts: Look[] = [];
+  flatFactsOf(event.ocsf, facts);
   const { left, fields } = fieldsOf(event, '');
   const looks = [
+    ...facts,
     ...Object.values(fields).map((value) => looked(value, 'text', fieldBytesMax)),
     // The rest is JSON within JSON.
     ...textsIn(left).map((text) => looked(text, 'plain')),
@@ -114,6 +118,7 @@ function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> 
     _stream_name: stream,
     // Graylog renames short_message to `message`, which an additional field must not replace.
     ...(message !== undefined && fits(message, fieldBytesMax) && { _record_message: message }),
+    ...ruleFields(ocsf),
   };
   const left: Left = { __proto__: null };
   if (message !== undefined && !fits(message, fieldBytesMax)) left.message = message;
@@ -125,6 +130,12 @@ function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> 
   if (ocsf.unmapped !== undefined) add({ fields, left, room }, 'unmapped', ocsf.unmapped, 0);
   if (Object.keys(left).length > 0) addRest(fields, jsonText(left));
   return { fields, left };
+}
+
+/** The facts that detection rules search. */
+function ruleFields(ocsf: Event['ocsf']): Fields {
+  const facts = Object.entries(flatFactsOf(ocsf));
+  return Object.fromEntries(facts.map(([name, value]) => [`_sluice_${name}`, value]));
 }
 
 /** In one field, or in numbered parts, which give the JSON text when joined. */
