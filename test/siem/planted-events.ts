@@ -38,7 +38,41 @@ export async function judgedEvents(count: number): Promise<readonly JudgedEvent[
   await sandbox.close();
   const normalise = compileNormaliser('audit', { time: ['timestamp'], id: 'id' });
   const audit = texts.map((text, index) => judged(text, index, normalise));
-  return [...audit, ...ownEvents(texts.length)];
+  const own = [...audit, ...ownEvents(texts.length)];
+  return [...own, ...collectionEvents(own.length)];
+}
+
+/** Changes of a collection, which have the object in `entity` and in `entity_result`. */
+function collectionEvents(from: number): readonly JudgedEvent[] {
+  const normalise = compileNormaliser('drift', { time: [], id: null });
+  const any = { source: 'any', destination: 'any', service: 'any' };
+  const changes = [
+    ['created', undefined, { ...any, action: 'accept' }, 'sluice_firewall_any_any'],
+    [
+      'updated',
+      { ...any, action: 'drop' },
+      { ...any, action: 'accept' },
+      'sluice_firewall_any_any',
+    ],
+    ['created', undefined, { ...any, action: 'drop' }, null],
+    ['updated', { ...any, action: 'accept' }, { ...any, source: 'lan', action: 'accept' }, null],
+    ['deleted', { ...any, action: 'accept' }, undefined, null],
+  ] as const;
+  return changes.map(([change, before, after, rule], at) => {
+    const event = anEvent({ offset: from + at, kind: 'drift', source: 'firewall' });
+    const observed_at = new Date(event.context.fetchedAt).toISOString();
+    const named = { entity_kind: 'rule', entity_id: `r-${at}`, entity_name: 'temporary' };
+    const record = {
+      ...{ change, observed_at, ...named },
+      ...(before !== undefined && { before }),
+      ...(after !== undefined && { after }),
+    };
+    return {
+      event: { ...event, ocsf: normalise(record, event.uid, event.context) },
+      rule,
+      group: null,
+    };
+  });
 }
 
 function judged(

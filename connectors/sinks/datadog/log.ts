@@ -1,7 +1,7 @@
 // One event as a Datadog log: Datadog's own attributes at the top, and the event itself below a
 // separate name, because some of OCSF's names (`status`, `time`) have another meaning in Datadog.
 
-import { wholeSentence } from '../../../formats/texts.ts';
+import { flatFactsOf, wholeSentence } from '../../../formats/texts.ts';
 import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
 import { pageNames } from '../../shared/destination-names.ts';
 import { jsonArrayOf } from '../../shared/lines.ts';
@@ -46,11 +46,19 @@ export function datadogForm(names: LogNames, format: Format): DocumentForm {
       }
       const { severity_id: severity } = event.ocsf;
       const head = `${opening},"timestamp":${saneTimeMs(event)},"status":"${levels[severity] ?? 'info'}","uid":"${event.uid}",`;
+      const facts = `"sluice":${JSON.stringify(factsOf(event))},`;
       const said = format.encode(event);
       const text = typeof said === 'string' ? said : Buffer.from(said).toString('utf8');
-      if (!isJson) return `${head}"message":${JSON.stringify(text)}}`;
-      return `${head}"message":${JSON.stringify(wholeSentence(event))},"${key}":${text}}`;
+      if (!isJson) return `${head}${facts}"message":${JSON.stringify(text)}}`;
+      return `${head}${facts}"message":${JSON.stringify(wholeSentence(event))},"${key}":${text}}`;
     },
     join: jsonArrayOf,
   };
+}
+
+/** The facts that detection rules search: Datadog compares each member of a list. */
+function factsOf({ ocsf }: Event): object {
+  const { change, state, ...facts } = flatFactsOf(ocsf);
+  const listed = (text: unknown) => (typeof text === 'string' ? text.split('\n') : undefined);
+  return { ...facts, change: listed(change), state: listed(state) };
 }

@@ -3,7 +3,7 @@
 // than GENERIC_EVENT is used only if its required fields are present. Invariant: nothing is lost:
 // the whole OCSF event is in `additional`.
 
-import { actingUser, wholeSentence } from '../../../formats/texts.ts';
+import { actingUser, flatFactsOf, wholeSentence } from '../../../formats/texts.ts';
 import {
   type DocumentForm,
   type Event,
@@ -105,8 +105,20 @@ function udmOf(event: Event): object {
     ],
     ...(isLogin(eventType) && { extensions: { auth: { type: 'AUTHTYPE_UNSPECIFIED' } } }),
     // Texts at the top level of a Struct are searchable; nested ones are not.
-    additional: { class_name: ocsf.class_name, activity_name: ocsf.activity_name, ocsf },
+    additional: {
+      class_name: ocsf.class_name,
+      activity_name: ocsf.activity_name,
+      status: ocsf.status,
+      ...factTexts(ocsf),
+      ocsf,
+    },
   };
+}
+
+/** The facts that detection rules search; a rule compares texts only. */
+function factTexts(ocsf: OcsfEvent): Noun {
+  const facts = Object.entries(flatFactsOf(ocsf));
+  return Object.fromEntries(facts.map(([name, value]) => [name, String(value)]));
 }
 
 function typeOf(ocsf: OcsfEvent, principal: Noun | undefined, target: Noun | undefined): string {

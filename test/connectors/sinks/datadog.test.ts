@@ -43,6 +43,12 @@ describe('datadog', () => {
           uid: event.uid,
           message:
             'API Activity: policy.update by Anna Schmidt from 203.0.113.7 on Default policy, Success - new',
+          sluice: {
+            target_type: 'policy',
+            target_uid: 'pol-9',
+            target_name: 'Default policy',
+            actor_kind: 'user',
+          },
           ocsf: JSON.parse(JSON.stringify(event.ocsf)),
         },
       },

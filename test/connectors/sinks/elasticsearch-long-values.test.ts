@@ -13,7 +13,7 @@ import { openSink, parseSettings, testTools } from '../../support/sink-opening.t
 
 const long = `${'a'.repeat(40_000)}"é\u{1f600}`;
 
-/** A weakened DLP rule whose record has long values in each place of a flat field. */
+/** A weakened DLP rule whose record has long values in flat fields. */
 function weakened(offset: number, unmapped: JsonObject, after: JsonObject = {}) {
   const data = { before: { enabled: true }, after: { enabled: false, ...after } };
   return anEvent({

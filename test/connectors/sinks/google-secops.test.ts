@@ -70,6 +70,11 @@ describe('google_secops', () => {
       additional: {
         class_name: 'API Activity',
         activity_name: 'Update',
+        status: 'Success',
+        target_type: 'policy',
+        target_uid: 'pol-9',
+        target_name: 'Default policy',
+        actor_kind: 'user',
         ocsf: JSON.parse(JSON.stringify(event.ocsf)),
       },
     });
