@@ -88,6 +88,10 @@ export const init = defineCommand({
     write(receiver, `${siem.receiver.lines(answers.to).join('\n')}\n`, force);
     for (const line of nextLines(file, text)) deps.out(line);
     deps.out(`wrote ${cleanText(receiver, 300)}: steps to set up there`);
+    const { folder, page } = siem.content;
+    deps.out(
+      `rules for it, in a checkout of sluice: ${folder}; from here to the first alert: ${page}`,
+    );
     return await tried(siem, { answers, file, text, deps });
   },
 });

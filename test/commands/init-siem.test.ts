@@ -1,6 +1,6 @@
 // `init --siem`: the config leads there, what is to be set up there stands beside it, and a test event shows that it works.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -40,6 +40,7 @@ const nowhere: Readonly<Record<string, string>> = {
   qradar: 'tcp://127.0.0.1:1',
   secops: '00000000-0000-0000-0000-000000000000',
 };
+const checkout = join(import.meta.dirname, '..', '..');
 const secopsKey = '/run/secrets/secops.json';
 
 test.each(siems)(
@@ -55,6 +56,32 @@ test.each(siems)(
     expect(readFileSync(join(dir, receiver.file), 'utf8')).toMatch(/\S\n$/);
   },
 );
+
+test.each(siems)(
+  '$name: prints the path of its content, and of the page that leads to the first alert',
+  async ({ name, content: { folder, page } }) => {
+    const { stdout } = await initSiem(name, nowhere[name] ?? 'http://127.0.0.1:1/');
+
+    expect(stdout).toContain(
+      `rules for it, in a checkout of sluice: ${folder}; from here to the first alert: ${page}\n`,
+    );
+    expect(readdirSync(join(checkout, folder)).length).toBeGreaterThan(0);
+    const text = readFileSync(join(checkout, page), 'utf8');
+    expect(text).toMatch(/alert/);
+    expect(text).toMatch(page.endsWith('detections.md') ? name : `init --siem ${name} `);
+    expect(text).toMatch(/sandbox --attacks|first-alert\.ts/);
+    expect(text).toContain('\n## Tests\n');
+  },
+);
+
+test('the content is no part of a plain install', () => {
+  const { files } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'));
+  for (const { content } of siems)
+    for (const file of files) {
+      expect(content.folder).not.toMatch(new RegExp(`^${file}(/|$)`));
+      expect(content.page).not.toMatch(new RegExp(`^${file}(/|$)`));
+    }
+});
 
 test('splunk: the event is written when the indexer says so', async () => {
   const splunk = await startSplunk({

@@ -11,6 +11,8 @@ export interface Siem {
   readonly sink: SinkDefinition;
   /** The set-up of the receiver, in a file of that name. */
   readonly receiver: { readonly file: string; lines(to: string): readonly string[] };
+  /** Paths in a checkout: rules and dashboards, and the page that leads to the first alert. */
+  readonly content: { readonly folder: string; readonly page: string };
 }
 
 interface Known {
@@ -23,6 +25,8 @@ interface Known {
   readonly more?: readonly string[];
   readonly file: string;
   readonly receiver: (to: string) => readonly string[];
+  /** Below `deploy/siem`, and below `docs/siem`. */
+  readonly content: readonly [folder: string, page: string];
 }
 
 const changes = 'Changes by administrators and agents:';
@@ -31,6 +35,7 @@ const known: readonly Known[] = [
   {
     name: 'splunk',
     type: 'splunk_hec',
+    content: ['splunk', 'splunk.md'],
     // The form that add-ons for OCSF expect; an existing config keeps the default sluice:ocsf.
     more: ['sourcetype: ocsf:sluice # fields and searches: deploy/siem/splunk'],
     file: 'splunk-receiver.conf',
@@ -60,6 +65,7 @@ const known: readonly Known[] = [
   {
     name: 'sentinel',
     type: 'sentinel',
+    content: ['sentinel', 'sentinel.md'],
     file: 'sentinel-receiver.txt',
     receiver: () => [
       '1. Entra, App registrations: an application with a secret (AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET).',
@@ -78,6 +84,7 @@ const known: readonly Known[] = [
   {
     name: 'elastic',
     type: 'elasticsearch',
+    content: ['elastic', 'detections.md'],
     file: 'elastic-receiver.txt',
     receiver: () => [
       '# Kibana, Dev Tools: the key, whose `encoded` is ELASTIC_API_KEY',
@@ -100,6 +107,7 @@ const known: readonly Known[] = [
   {
     name: 'opensearch',
     type: 'elasticsearch',
+    content: ['elastic', 'detections.md'],
     to: { what: 'the address of the cluster', usual: 'https://opensearch.example:9200' },
     lines: (to) => [
       `url: ${JSON.stringify(to)}`,
@@ -124,6 +132,7 @@ const known: readonly Known[] = [
   {
     name: 'qradar',
     type: 'syslog',
+    content: ['qradar', 'qradar.md'],
     to: { what: 'the listener of its log source', usual: 'tls://qradar.example:6514' },
     lines: (to) => [
       `address: ${JSON.stringify(to)}`,
@@ -148,6 +157,7 @@ const known: readonly Known[] = [
   {
     name: 'arcsight',
     type: 'syslog',
+    content: ['qradar', 'arcsight.md'],
     to: { what: 'the SmartConnector', usual: 'tcp://connector.example:514' },
     lines: (to) => [
       `address: ${JSON.stringify(to)}`,
@@ -164,6 +174,7 @@ const known: readonly Known[] = [
   {
     name: 'graylog',
     type: 'http',
+    content: ['graylog', 'graylog.md'],
     to: { what: 'its input "GELF HTTP"', usual: 'https://graylog.example:12201/gelf' },
     lines: (to) => [
       `url: ${JSON.stringify(to)}`,
@@ -178,6 +189,7 @@ const known: readonly Known[] = [
   {
     name: 'secops',
     type: 'google_secops',
+    content: ['secops', 'secops.md'],
     file: 'secops-receiver.txt',
     receiver: () => [
       '1. Google Cloud, IAM: a role with the permission chronicle.events.import, a service account with this role, and a JSON',
@@ -191,6 +203,7 @@ const known: readonly Known[] = [
   {
     name: 'datadog',
     type: 'datadog',
+    content: ['datadog', 'datadog.md'],
     to: { what: 'the site, or an address instead of its intake', usual: 'datadoghq.com' },
     lines: (to) => [
       `${/^https?:/.test(to) ? 'url' : 'site'}: ${JSON.stringify(to)}`,
@@ -200,7 +213,7 @@ const known: readonly Known[] = [
     file: 'datadog-receiver.txt',
     receiver: () => [
       '1. Organization Settings, API Keys: a new key, which is DD_API_KEY.',
-      '2. Logs, Configuration, Standard Attributes and facets: @uid, @ocsf.class_uid, @ocsf.activity_name, @ocsf.actor.user.name.',
+      '2. Log Explorer: the facets @uid, @ocsf.class_uid, @ocsf.activity_name, @ocsf.actor.user.name, and those of the rules.',
       '3. Logs, Configuration, Indexes: an index whose filter has source:sluice, with the retention that you need.',
       '',
       `${changes}`,
@@ -210,6 +223,7 @@ const known: readonly Known[] = [
   {
     name: 'otel',
     type: 'otlp',
+    content: ['sigma', 'otel.md'],
     to: { what: 'the collector’s port for OTLP over gRPC', usual: 'http://localhost:4317' },
     lines: (to) => [
       `url: ${JSON.stringify(to)}`,
@@ -236,12 +250,13 @@ const known: readonly Known[] = [
 
 /** All that are offered, by name. */
 export const siems: readonly Siem[] = known.flatMap(
-  ({ name, type, to, lines, more, file, receiver }) => {
+  ({ name, type, to, lines, more, file, receiver, content: [folder, page] }) => {
     const sink = sinks.find((one) => one.type === type);
     if (sink === undefined) return [];
     const own = lines ?? sink.sample.lines;
     const all = (address: string) => [...own(address), ...(more ?? [])];
     const sample = { ...sink.sample, ...(to && { to }), lines: all, name };
-    return [{ name, sink: { ...sink, sample }, receiver: { file, lines: receiver } }];
+    const content = { folder: `deploy/siem/${folder}`, page: `docs/siem/${page}` };
+    return [{ name, sink: { ...sink, sample }, receiver: { file, lines: receiver }, content }];
   },
 );
