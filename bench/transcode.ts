@@ -53,6 +53,19 @@ function logs(kind: LogKind, mapping: Mapping): Work {
   return { kind: 'log', bodies, reading: { id: 'id', time: ['timestamp'], mapping } };
 }
 
+/** Audit events, none of which has the keys of another. */
+const unlike: Work = {
+  ...audit,
+  bodies: audit.bodies.map((body, page) => {
+    let record = 0;
+    const text = body.toString().replaceAll('{"id":', () => {
+      record += 1;
+      return `{"x${page}-${record}":1,"id":`;
+    });
+    return Buffer.from(text);
+  }),
+};
+
 const ends = { 'src_endpoint.ip': 'client_ip', 'dst_endpoint.ip': 'server_ip' };
 const flows = logs('flow', {
   class: 'network_activity',
@@ -143,6 +156,9 @@ for (const [name, work, format, routes = []] of [
   ['audit, CEF in RFC 3164', audit, make('syslog', { message: 'cef', protocol: 'rfc3164' })],
   ['audit, CEF in RFC 5424, failures', audit, make('syslog', { message: 'cef' }), failures],
   ['audit, OCSF JSON, redacted', audit, make('json'), redacted],
+  ['never alike, CEF in RFC 5424', unlike, make('syslog', { message: 'cef' })],
+  ['never alike, OCSF JSON', unlike, make('json')],
+  ['never alike, ECS', unlike, make('ecs')],
   ['flows, CEF in RFC 5424', flows, make('syslog', { message: 'cef' })],
   ['flows, OCSF JSON', flows, make('json')],
   ['flows, OTLP', flows, make('otel')],

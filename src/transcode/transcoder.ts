@@ -2,8 +2,8 @@
 // records of a known shape. A record that is unknown or not certain is left to the format
 // (send/page-encoder.ts), and learned from. Invariant: a line equals the format's output byte for
 // byte. Shapes and kinds are cached up to a bound, the least used dropped first; learning is
-// limited by a credit that records earn, so that records which are never alike cost little more
-// than without transcoding.
+// limited by a credit that records earn, and a transcoder rests while few records can be written
+// (rest.ts), so that records which are never alike cost little more than without transcoding.
 
 import { isUtf8 } from 'node:buffer';
 import { conditionsHold } from './conditions.ts';
@@ -11,6 +11,7 @@ import { guardResult, leafAt, type ShapeLeaf, timeMin } from './guards.ts';
 import type { Kind, KnownShape, LineBuffer, RecordSpans, TranscodedPage } from './known.ts';
 import { learn, type Making, type SampleRecord } from './learn.ts';
 import { leavesMax, shapeOf } from './record-shape.ts';
+import { Rest } from './rest.ts';
 import { Runs } from './runs.ts';
 import { ShapeTree } from './shape-tree.ts';
 import type { Work } from './values.ts';
@@ -62,6 +63,9 @@ export class Transcoder {
   #page: TranscodedPage | null = null;
   #work: Work | null = null;
   #isCopied = false;
+  readonly #rest = new Rest();
+  #tried = 0;
+  #written = 0;
   readonly #times = new Float64Array(leavesMax);
   readonly #answers = new Int8Array(leavesMax);
 
@@ -94,11 +98,14 @@ export class Transcoder {
       ...{ from: 0, to: 0, allCares: 0 },
     };
     // Invalid UTF-8 is replaced when it is parsed.
-    this.#isCopied = context.fetchedAt >= timeMin && isUtf8(body);
+    this.#isCopied = !this.#rest.isOn && context.fetchedAt >= timeMin && isUtf8(body);
   }
 
   /** The page is released. */
   end(): void {
+    this.#rest.count(this.#tried, this.#written);
+    this.#tried = 0;
+    this.#written = 0;
     this.#page = null;
     this.#work = null;
     this.#runs?.end();
@@ -112,15 +119,18 @@ export class Transcoder {
     if (this.#page === null || this.#runs === null || !this.#isCopied) return none;
     const ends = this.#runs.write(this.#page, places, first, lines);
     this.#credit.earn(ends.length);
-    this.#tally.written += ends.length;
+    this.#tried += ends.length;
+    this.#wrote(ends.length);
     return ends;
   }
 
   /** Writes the line of the record at `[start, end)` of the page's body. */
   write(start: number, end: number, index: number, lines: LineBuffer): LineFate {
     const work = this.#work;
-    if (work === null || !this.#isCopied) return this.#miss('refused');
+    this.#tried += 1;
     this.#credit.earn(1);
+    if (this.#rest.isOn) return this.#miss('unknown');
+    if (work === null || !this.#isCopied) return this.#miss('refused');
     const known = this.#tree.find(work.bytes, work.view, start, end);
     if (known === null) {
       this.#learnShape(work, start, end);
@@ -142,15 +152,20 @@ export class Transcoder {
       return this.#miss('refused');
     }
     if (learned.template === null) {
-      this.#tally.written += 1;
+      this.#wrote(1);
       return 'left out';
     }
     const { view, at } = lines.room(learned.template.roomFor(work));
     const to = learned.template.write(work, index * 32, view, at);
     if (to < 0 || to - at > this.#making.copying.lineBytesMax) return this.#miss('refused');
     lines.wrote(to);
-    this.#tally.written += 1;
+    this.#wrote(1);
     return 'written';
+  }
+
+  #wrote(records: number): void {
+    this.#written += records;
+    this.#tally.written += records;
   }
 
   #miss(why: 'unknown' | 'refused'): LineFate {

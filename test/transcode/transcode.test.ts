@@ -137,7 +137,8 @@ describe('a transcoded line is that of the ordinary path', () => {
     });
     const found = await compare(pages, makeFormat('syslog', { message: 'cef' }), context);
     expect(found.differences).toEqual([]);
-    expect(found.written).toBeGreaterThan(100);
+    // Few are alike: the transcoder rests for most of them.
+    expect(found.written).toBeGreaterThan(50);
   });
 
   test('for lists of changes, nearly all of which are transcoded', async () => {
