@@ -6,6 +6,9 @@
 import { aborted } from 'node:util';
 import { backlog, type DriftSettings, invariant, type Route } from './contracts/index.ts';
 import { Drift } from './drift/index.ts';
+
+export { driftKey } from './drift/index.ts';
+
 import {
   type FailedStream,
   forgetLeft,

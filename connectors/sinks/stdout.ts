@@ -6,15 +6,8 @@
 // JSON, where the escapes have the same meaning, because `sluice run | grep` ends on a terminal
 // too.
 
-import { isAscii } from 'node:buffer';
 import { defineSink } from '../../src/contracts/config.ts';
-import {
-  type Delivery,
-  ExportError,
-  errorCodeOf,
-  type Format,
-  visibleLines,
-} from '../../src/contracts/index.ts';
+import { type Delivery, ExportError, errorCodeOf, shownLines } from '../../src/contracts/index.ts';
 import { linesOf } from '../shared/lines.ts';
 
 /** `type: stdout`. */
@@ -36,7 +29,11 @@ export const stdoutSink = defineSink({
     return {
       async send(batch, signal) {
         const lines = linesOf(batch.lines, { from: 0, to: batch.events.length });
-        return await written(shownLines(lines, format), `sending to ${name}`, signal);
+        return await written(
+          shownLines(lines, format, process.stdout.isTTY),
+          `sending to ${name}`,
+          signal,
+        );
       },
       close: async () => {
         process.stdout.off('error', received);
@@ -48,13 +45,6 @@ export const stdoutSink = defineSink({
     // Standard output always exists; a missing reader shows only on writing.
   },
 });
-
-/** Encoded lines as written to standard output. */
-export function shownLines(lines: Uint8Array, { contentType, verbatim }: Format): Uint8Array {
-  if (isAscii(lines)) return lines;
-  const isJson = contentType === 'application/json' && verbatim !== true;
-  return isJson || process.stdout.isTTY ? visibleLines(lines) : lines;
-}
 
 // A reader that does not read delays the write without blocking the process, because Node's pipes
 // do not block; an abort then leaves the bytes in the stream, which may still write them: at least

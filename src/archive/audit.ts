@@ -1,5 +1,6 @@
 // Entry point of src/archive for auditors: verify, prove, export, reconcile. Imports no writer.
 
+export { lakeEvents } from '../parquet/index.ts';
 export { authoritiesIn } from './anchors/time-stamp.ts';
 export { type Copy, copiesOf, recordOf } from './copies.ts';
 export { enteredBytes, enteredLake } from './entered-lake.ts';

@@ -1,5 +1,13 @@
-// The entry point of src/archive: layout, keys, notes and proven reading.
+// The entry point of src/archive: layout, keys, notes and proven reading, and the store that an archive is in.
 
+export {
+  type BucketSettings,
+  lockText,
+  type ObjectLock,
+  type ObjectStore,
+  openDirectory,
+  openStore,
+} from '../objects/index.ts';
 export { type WitnessSettings, witnessFlaw, witnessing } from './anchors/witnesses.ts';
 export { type Checkpoint, checkpointText, parseCheckpoint } from './checkpoint.ts';
 export { isClaimedBy, staleMsOf } from './claim.ts';

@@ -8,12 +8,12 @@ import { ExportError, UsageError } from '../contracts/index.ts';
 import { holderOf } from '../hold/index.ts';
 import type { BackfillProgress, BackfillRequest, Past } from '../hold/open.ts';
 import { type Operator, operatorOf, ownOperator } from '../operator/index.ts';
-import type { Summary } from '../pipeline.ts';
 import {
   type BootTools,
   listenForShutdown,
   openTools,
   planFrom,
+  type Summary,
   type WholePlan,
 } from '../run/index.ts';
 import { type Journey, listsOf, openJourney, runAlone } from '../run/process.ts';

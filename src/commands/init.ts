@@ -4,9 +4,7 @@
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { sinks } from '../../connectors/index.ts';
-import { fileSink } from '../../connectors/sinks/file.ts';
-import { ConfigError, parseConfig, whyUnreadable } from '../config/index.ts';
+import { ConfigError, parseConfig, sinks, whyUnreadable } from '../config/index.ts';
 import type { SinkDefinition } from '../contracts/config.ts';
 import { errorCodeOf, UsageError } from '../contracts/index.ts';
 import { shellWord } from '../terminal/index.ts';
@@ -18,7 +16,11 @@ import { type Siem, siems } from './shared/siems.ts';
 import { unknownText } from './shared/typed.ts';
 
 /** The sinks as they are offered, the usual one first. */
-const offered = [fileSink, ...sinks.filter((sink) => sink !== fileSink)];
+const offered = [
+  ...sinks.filter(({ type }) => type === 'file'),
+  ...sinks.filter(({ type }) => type !== 'file'),
+];
+const [usualSink] = offered as [SinkDefinition];
 const sinkTypes = offered.map(({ type }) => type);
 
 const options = {
@@ -171,7 +173,7 @@ const questions: readonly Question[] = [
   {
     flag: 'sink',
     text: `Where events go: ${sinkTypes.join(', ')}`,
-    usual: fileSink.type,
+    usual: usualSink.type,
     asked: () => true,
     take: (answers, text) => ({ ...answers, ...usually(sinkNamed(text)) }),
   },
@@ -191,7 +193,7 @@ const nothing: InitAnswers = {
   scope: '',
   logs: null,
   secrets: null,
-  ...usually(fileSink),
+  ...usually(usualSink),
 };
 
 /** All answers, each right together with those before it. */

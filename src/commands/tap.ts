@@ -6,11 +6,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { shownLines, stdoutSink } from '../../connectors/sinks/stdout.ts';
-import { formatsOf } from '../../formats/index.ts';
-import { type Config, loadConfig } from '../config/index.ts';
-import type { FormatChoice } from '../contracts/config.ts';
-import { type Offset, type Route, UsageError } from '../contracts/index.ts';
+import { type Config, formatsOf, loadConfig, sinks } from '../config/index.ts';
+import type { FormatChoice, SinkDefinition } from '../contracts/config.ts';
+import { type Offset, type Route, shownLines, UsageError } from '../contracts/index.ts';
 import { changeState, databaseName, hasState, holderOf, openForLooking } from '../hold/index.ts';
 import {
   type BootTools,
@@ -35,6 +33,7 @@ const lookEveryMs = 10;
 const readBytesMax = 4 * 1024 * 1024;
 const drainMs = 1_000;
 
+const [stdoutSink] = sinks.filter(({ type }) => type === 'stdout') as [SinkDefinition];
 const formatTypes = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
   formatsOf(stdoutSink),
 );
@@ -211,7 +210,7 @@ async function follow(plan: WholePlan, following: Following): Promise<void> {
         const isLeftOut = page.context.isOfSink && source !== undefined;
         if (selection === null || isLeftOut) continue;
         const events = decoder.decode(page).events.flatMap((one) => selection.select(one) ?? []);
-        await written(shownLines(encodeLines(events, format).bytes, format));
+        await written(shownLines(encodeLines(events, format).bytes, format, process.stdout.isTTY));
       }
       if (pages.length === 0) await wait();
     }

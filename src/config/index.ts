@@ -1,5 +1,10 @@
-// The entry point of src/config: text to Config, with errors that name the setting.
+// The entry point of src/config: text to Config, with errors that name the setting; and the kinds of sources, sinks
+// and formats that a config can name.
 
+export { sinks } from '../../connectors/index.ts';
+export { sources } from '../../connectors/sources/index.ts';
+export { formats, formatsOf } from '../../formats/index.ts';
+export { type UpstreamEnd, type UpstreamSettings, upstreamEnd } from '../upstream/index.ts';
 export { type CommandValues, commandValues, type SecretCommand } from './commands.ts';
 export { digestOf } from './companies.ts';
 export {

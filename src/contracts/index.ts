@@ -137,7 +137,7 @@ export {
   pairTypeNames,
   type WaitingRecord,
 } from './succession.ts';
-export { plainText, visibleLines, visibleOutput, visibleText } from './text.ts';
+export { plainText, shownLines, visibleLines, visibleOutput, visibleText } from './text.ts';
 export { compileTimeFormats, parseOtherForm, timeFormatFlaw } from './time-forms.ts';
 export {
   type MissingIssuer,

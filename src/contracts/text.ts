@@ -5,6 +5,9 @@
 // characters reaches a terminal, a log line or a message unescaped. This file alone defines the
 // set.
 
+import { isAscii } from 'node:buffer';
+import type { Format } from './format.ts';
+
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const unseenRuns = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
 /** Without the C0 controls: in a command's output these are sluice's own line ends and colours. */
@@ -30,6 +33,20 @@ export function visibleLines(lines: Uint8Array): Uint8Array {
   const text = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength).toString('utf8');
   const shown = text.split('\n').map(visibleText).join('\n');
   return shown === text ? lines : Buffer.from(shown);
+}
+
+/**
+ * Encoded lines as written to standard output: `visibleLines` on a terminal (`isTerminal`), and elsewhere if the format
+ * is JSON, because `sluice run | grep` ends on a terminal too.
+ */
+export function shownLines(
+  lines: Uint8Array,
+  { contentType, verbatim }: Pick<Format, 'contentType' | 'verbatim'>,
+  isTerminal: boolean,
+): Uint8Array {
+  if (isAscii(lines)) return lines;
+  const isJson = contentType === 'application/json' && verbatim !== true;
+  return isJson || isTerminal ? visibleLines(lines) : lines;
 }
 
 function escaped(character: string): string {

@@ -2,10 +2,10 @@
 
 import { type Config, shardKeyOf, shardOfStream, shardsOf } from '../config/index.ts';
 import { isObject, type Json } from '../contracts/index.ts';
-import { driftKey } from '../drift/index.ts';
 import { withBlocksMoved } from '../fetch/index.ts';
 import { lookInto } from '../hold/index.ts';
 import type { Regrouping, Takes } from '../hold/open.ts';
+import { driftKey } from '../pipeline.ts';
 
 /** A config by which a state is carried. */
 export type CarryConfig = Pick<Config, 'state' | 'sources' | 'sinks' | 'upstreams' | 'watch'>;

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import {
   type ArchiveComparison,
   newestPages,
+  type ObjectStore,
   type ProvenReader,
   signedReader,
 } from '../archive/index.ts';
@@ -24,7 +25,6 @@ import {
   servedRecords,
 } from '../fetch/engine.ts';
 import { conditionRecord, ownPage, pageContext, passingMsMax } from '../fetch/index.ts';
-import type { ObjectStore } from '../objects/index.ts';
 import { timeText } from '../tools/index.ts';
 import type { BackfillReadingDeps } from './backfill.ts';
 import { paceFor } from './backfill-pace.ts';

@@ -2,9 +2,9 @@
 // after an archive was first seen. The state has the time of the last comparison and the streams done since: an
 // interrupted comparison resumes with its current stream. Invariant: a failure of a comparison never stops the journey.
 
+import type { BucketSettings } from '../archive/index.ts';
 import type { SinkSettings } from '../contracts/config.ts';
 import { errorText } from '../contracts/index.ts';
-import type { BucketSettings } from '../objects/index.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { BackfillReadingDeps } from './backfill.ts';
 
@@ -75,7 +75,7 @@ async function compare(
   // Loaded only for a comparison.
   const [{ compareArchive, listsIn }, { openStore }] = await Promise.all([
     import('./compare.ts'),
-    import('../objects/index.ts'),
+    import('../archive/index.ts'),
   ]);
   const { spool } = deps;
   const names = listsIn(deps.made().plan.sources).map(({ stream }) => stream.name);

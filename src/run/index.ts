@@ -1,5 +1,7 @@
 // The entry point of src/run: the parts for commands that inspect a config and a state.
 
+export type { Plan, Summary } from '../pipeline.ts';
+export type { UpstreamClient } from '../upstream/index.ts';
 export { agreeOnDeployment, deploymentFinding } from './deployment.ts';
 export { timeToGiveUp } from './give-up.ts';
 export { agreeOnHomes, homesFault } from './homes.ts';

@@ -1,8 +1,7 @@
 // Turns a config into the objects of the pipeline: creates the upstream clients, the streams of each source, and one
 // encoder per distinct format. Nothing is connected yet, and the pipeline opens the sinks.
 
-import { formats } from '../../formats/index.ts';
-import { type Config, keptSha256 } from '../config/index.ts';
+import { type Config, formats, keptSha256 } from '../config/index.ts';
 import {
   type FormatChoice,
   type ParentsReading,

@@ -4,8 +4,7 @@
 // Any reader of the status can set the filter, so expressions that can take long on one event are refused.
 
 import { z } from 'zod';
-import { formats } from '../../formats/index.ts';
-import type { Config } from '../config/index.ts';
+import { type Config, formats } from '../config/index.ts';
 import type { FormatChoice } from '../contracts/config.ts';
 import { type Event, ExportError, errorText, type Format } from '../contracts/index.ts';
 import { maskRoutes, type Selection, selectionFor } from '../send/index.ts';

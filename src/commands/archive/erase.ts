@@ -11,10 +11,9 @@ import {
   ProvenCuts,
   recordOf,
 } from '../../archive/audit.ts';
-import type { ArchiveReader } from '../../archive/index.ts';
+import { type ArchiveReader, lockText } from '../../archive/index.ts';
 import { encodeRequest, isHeld, requestPath } from '../../archive/operate.ts';
 import { ExportError, UsageError } from '../../contracts/index.ts';
-import { lockText } from '../../objects/index.ts';
 import { counted } from '../../terminal/index.ts';
 import { timeText } from '../../tools/index.ts';
 import { type CommandDeps, defineCommand } from '../shared/command.ts';

@@ -4,9 +4,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeProof, exportRange, type ProvenRecord, proveRecord } from '../../archive/audit.ts';
-import type { ArchiveReader } from '../../archive/index.ts';
+import { type ArchiveReader, openDirectory } from '../../archive/index.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
-import { openDirectory } from '../../objects/index.ts';
 import { counted, shellWord, sizeText } from '../../terminal/index.ts';
 import { type CommandDeps, defineCommand, type ExitCode } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';

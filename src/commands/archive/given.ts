@@ -10,6 +10,8 @@ import {
   checkpointPath,
   entriesOf,
   manifestPath,
+  type ObjectStore,
+  openStore,
   ProvenReader,
   parseCheckpoint,
   parseManifest,
@@ -23,7 +25,6 @@ import {
 } from '../../archive/index.ts';
 import { type Hold, holdsIn, type ReadRequest, signRequest } from '../../archive/operate.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
-import { type ObjectStore, openStore } from '../../objects/index.ts';
 import { cleanText } from '../../tools/index.ts';
 import type { CommandDeps } from '../shared/command.ts';
 

@@ -2,7 +2,7 @@
 // works while a process writes there. The writer enters the hold into the log with its next checkpoint. From then on no
 // body of that time is deleted, whatever retention is set to.
 
-import { checkpointPath, ProvenReader, readSmall } from '../../archive/index.ts';
+import { checkpointPath, type ObjectStore, ProvenReader, readSmall } from '../../archive/index.ts';
 import {
   type EnteredHold,
   encodeHold,
@@ -14,7 +14,6 @@ import {
   segmentsBefore,
 } from '../../archive/operate.ts';
 import { UsageError } from '../../contracts/index.ts';
-import type { ObjectStore } from '../../objects/index.ts';
 import { counted, tableLines } from '../../terminal/index.ts';
 import { cleanText, timeText } from '../../tools/index.ts';
 import { type CommandGroup, defineCommand } from '../shared/command.ts';

@@ -3,9 +3,8 @@
 // process that can sign the deletion deletes.
 
 import { dayOfCut, ProvenCuts, readSpanOf } from '../../archive/audit.ts';
-import { cutsPrefix } from '../../archive/index.ts';
+import { cutsPrefix, lockText, type ObjectLock } from '../../archive/index.ts';
 import { encodeWish, isHeld, prunePath, pruneWish, segmentsBefore } from '../../archive/operate.ts';
-import { lockText, type ObjectLock } from '../../objects/index.ts';
 import { counted, sizeText } from '../../terminal/index.ts';
 import { defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';

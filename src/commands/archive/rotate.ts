@@ -2,12 +2,11 @@
 // writer, while that process is stopped: only they have the entries that are not signed yet.
 
 import { z } from 'zod';
-import { signerOf, signingSettings } from '../../archive/index.ts';
+import { type BucketSettings, openStore, signerOf, signingSettings } from '../../archive/index.ts';
 import { rotateKey } from '../../archive/operate.ts';
 import { type Config, inShards, loadConfig } from '../../config/index.ts';
 import { Secret, UsageError } from '../../contracts/index.ts';
 import { changeState, hasState, lookInto, takeLock } from '../../hold/index.ts';
-import { type BucketSettings, openStore } from '../../objects/index.ts';
 import { systemClock } from '../../tools/index.ts';
 import { type CommandDeps, configOption, defineCommand } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';

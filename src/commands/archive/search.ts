@@ -3,16 +3,16 @@
 // records. Invariants: every part that was not searched is reported; every event that is shown belongs to a page or
 // object that the checkpoint proves.
 
-import { formats } from '../../../formats/index.ts';
 import {
   archivedPage,
   enteredBytes,
   enteredLake,
   indexBehind,
+  lakeEvents,
   type PlaceInSpool,
 } from '../../archive/audit.ts';
 import { loggedEntries, type PageEntry, type ProvenReader } from '../../archive/index.ts';
-import type { Config } from '../../config/index.ts';
+import { type Config, formats } from '../../config/index.ts';
 import {
   type Event,
   ExportError,
@@ -20,7 +20,6 @@ import {
   UsageError,
   visibleLines,
 } from '../../contracts/index.ts';
-import { lakeEvents } from '../../parquet/index.ts';
 import { readingOf } from '../../run/index.ts';
 import { textFormat, usualChoice } from '../../run/process.ts';
 import { DecodedPage, normalisersOf } from '../../send/index.ts';

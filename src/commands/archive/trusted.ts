@@ -9,6 +9,7 @@ import { z } from 'zod';
 import {
   checkpointPath,
   keyOfLog,
+  type ObjectStore,
   openNote,
   ProvenReader,
   parseCheckpoint,
@@ -23,7 +24,6 @@ import {
 } from '../../archive/index.ts';
 import { type Config, inShards } from '../../config/index.ts';
 import { ExportError } from '../../contracts/index.ts';
-import type { ObjectStore } from '../../objects/index.ts';
 import { keyOption, keysGiven, openArchive, shardAt } from './given.ts';
 
 /** `--key` of commands that also work without it. */

@@ -1,11 +1,10 @@
 // `sluice cluster acls`: prints the rights that the account of state.kafka needs, as lines for the administrator of the
 // brokers. It connects to no broker.
 
-import { rightsOf } from '../../cluster/index.ts';
 import { type Config, loadConfig } from '../../config/index.ts';
 import { hostPortText } from '../../contracts/config.ts';
 import { UsageError } from '../../contracts/index.ts';
-import { kafkaOf } from '../../operator/index.ts';
+import { kafkaOf, rightsOf } from '../../operator/index.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
 
 /** Prints them. */

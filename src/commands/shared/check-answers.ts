@@ -2,7 +2,7 @@
 // stream of each source once, and sinks. Invariants: nothing is stored, and advice fits a check, which does not retry
 // by itself.
 
-import { type Config, inShards } from '../../config/index.ts';
+import type { Config } from '../../config/index.ts';
 import type { HostPort, Inspection } from '../../contracts/config.ts';
 import {
   asExportError,
@@ -13,12 +13,10 @@ import {
 } from '../../contracts/index.ts';
 import type { PlannedSource } from '../../fetch/engine.ts';
 import { holderOf } from '../../hold/index.ts';
-import type { BootTools, WholePlan } from '../../run/index.ts';
+import type { BootTools, UpstreamClient, WholePlan } from '../../run/index.ts';
 import type { PlannedSink } from '../../send/delivery.ts';
 import { leadsTo } from '../../send/index.ts';
 import { painted } from '../../terminal/index.ts';
-import { systemClock } from '../../tools/index.ts';
-import type { UpstreamClient } from '../../upstream/index.ts';
 import { askParents, askStream } from './ask-upstream.ts';
 import type { MovesKnown } from './check-moves.ts';
 import { routeText } from './check-route.ts';
@@ -89,7 +87,7 @@ async function* otherAnswers(
   const { whereItRuns } = await import('./at-work.ts');
   const { config: there, running } = whereItRuns(config);
   yield ['state.dir', checkStateDir(there.state.dir)];
-  if (config.state.kafka !== null) yield* clusterAnswers(config, config.state.kafka);
+  if (config.state.kafka !== null) yield* clusterAnswers(config);
   // A process that runs with this config has the address already.
   const listen = running === null ? config.status : null;
   if (listen !== null) yield ['status.listen', await checkListen(listen)];
@@ -198,25 +196,12 @@ function scopeFault(name: string, upstream: UpstreamClient): ExportError | null 
   });
 }
 
-async function* clusterAnswers(
-  config: Config,
-  kafka: NonNullable<Config['state']['kafka']>,
-): AsyncGenerator<ProbeCheck> {
-  const { inspectCluster } = await import('../../cluster/kafka.ts');
-  const { refuseBeside } = await import('../../run/process.ts');
-  const signal = AbortSignal.timeout(answerWithinMs);
+async function* clusterAnswers(config: Config): AsyncGenerator<ProbeCheck> {
+  // Its client takes long to load.
+  const { clusterFindings } = await import('../../run/process.ts');
   try {
-    for await (const { subject, cause, isNote } of inspectCluster(kafka, systemClock(), signal)) {
+    for await (const { subject, cause, isNote } of clusterFindings(config, answerWithinMs)) {
       yield [`state.kafka: ${subject}`, cause, isNote === true];
-    }
-    const { deploymentFinding } = await import('../../run/index.ts');
-    const found = await deploymentFinding(kafka, systemClock());
-    if (found !== null) yield [`state.kafka: ${found.subject}`, found.cause, found.isNote];
-    const { homesFault } = await import('../../run/index.ts');
-    const moved = await homesFault(config, systemClock());
-    if (moved !== null) yield ['state.kafka: sources and their shards', moved];
-    for (const { state } of inShards(config)) {
-      if (state.kafka) await refuseBeside(state.kafka, systemClock(), { waits: true });
     }
   } catch (error) {
     yield ['state.kafka', asExportError(error, 'reading Kafka')];

@@ -2,8 +2,8 @@
 // a proxy are never shown.
 
 import { proxyOfEnvironment } from '../../contracts/index.ts';
+import type { UpstreamClient } from '../../run/index.ts';
 import { environmentProxy } from '../../tools/index.ts';
-import type { UpstreamClient } from '../../upstream/index.ts';
 
 /** The route in words; null: no proxy is configured. Throws an ExportError for a wrong variable of the environment. */
 export function routeText(

@@ -5,7 +5,7 @@
 import { UsageError } from '../../contracts/index.ts';
 import { lookInto } from '../../hold/index.ts';
 import type { Stored } from '../../operator/index.ts';
-import type { Plan } from '../../pipeline.ts';
+import type { Plan } from '../../run/index.ts';
 import { leadsTo } from '../../send/index.ts';
 import { unknownText } from './typed.ts';
 

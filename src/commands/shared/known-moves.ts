@@ -1,11 +1,10 @@
 // The moves that config and state know: when upstreams end, and the pairs of sources. For read-only commands: nothing
 // is changed, and no upstream is contacted.
 
-import { type Config, inShards } from '../../config/index.ts';
+import { type Config, inShards, type UpstreamEnd } from '../../config/index.ts';
 import type { PairReport } from '../../contracts/index.ts';
 import { operatorOf } from '../../operator/index.ts';
 import { planToLook } from '../../run/index.ts';
-import type { UpstreamEnd } from '../../upstream/index.ts';
 import { announcedOf, type State, type StoredUpstream, storedEnds } from '../../watch/index.ts';
 import { whereItRuns } from './at-work.ts';
 

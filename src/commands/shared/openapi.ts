@@ -12,8 +12,8 @@ import {
   type ListStream,
   type Stream,
 } from '../../contracts/index.ts';
+import type { UpstreamClient } from '../../run/index.ts';
 import { cleanText } from '../../tools/index.ts';
-import type { UpstreamClient } from '../../upstream/index.ts';
 
 /** Descriptions of large APIs are a few MiB. */
 const bytesMax = 16 * 1024 * 1024;

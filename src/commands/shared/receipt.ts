@@ -3,7 +3,7 @@
 
 import type { Config } from '../../config/index.ts';
 import { type Assurance, backlog } from '../../contracts/index.ts';
-import type { Plan } from '../../pipeline.ts';
+import type { Plan } from '../../run/index.ts';
 import { cleanText, timeText } from '../../tools/index.ts';
 import { type State, settledBefore, settledStreams, settledUpTo } from '../../watch/index.ts';
 import { promiseOf } from './assurance.ts';

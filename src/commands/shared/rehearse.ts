@@ -4,7 +4,7 @@
 
 import { type Event, type HeldPage, invariant, type Stream } from '../../contracts/index.ts';
 import { Identifier, pageContext } from '../../fetch/index.ts';
-import type { Plan } from '../../pipeline.ts';
+import type { Plan } from '../../run/index.ts';
 import { encodeLines, type PlannedSink } from '../../send/delivery.ts';
 import { DecodedPage, maskRoutes, normalisersOf, selectionFor } from '../../send/index.ts';
 import { scanBody } from '../../tools/index.ts';

@@ -14,7 +14,7 @@ import {
   type Sink,
   type Tools,
 } from '../../contracts/index.ts';
-import type { Plan } from '../../pipeline.ts';
+import type { Plan } from '../../run/index.ts';
 import { encodeLines, type PlannedSink, sinkConditionPage } from '../../send/delivery.ts';
 import { DecodedPage, leadsTo, normalisersOf } from '../../send/index.ts';
 

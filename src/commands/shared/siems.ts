@@ -1,7 +1,7 @@
 // The SIEMs of `init --siem`: the sink for each, its settings, and the set-up on the receiver's side. A SIEM is offered
 // if its sink is available. The pages in docs/recipes have more; this file has the parts that must be typed.
 
-import { sinks } from '../../../connectors/index.ts';
+import { sinks } from '../../config/index.ts';
 import type { SinkDefinition } from '../../contracts/config.ts';
 
 /** One that is offered. */

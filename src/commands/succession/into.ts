@@ -1,9 +1,8 @@
 // Where successors are read: the config's upstream with api: services, or a new block for one, with its open values.
 // Invariant: the block contains no secret.
 
-import type { Config } from '../../config/index.ts';
+import type { Config, UpstreamSettings } from '../../config/index.ts';
 import { isObject, type JsonObject } from '../../contracts/index.ts';
-import type { UpstreamSettings } from '../../upstream/index.ts';
 
 /** An upstream: its name and whole block, and its open values. */
 export interface Into {

@@ -3,9 +3,8 @@
 // configured already, its description is requested, and one record from each side. Invariants: nothing is changed, here
 // or upstream, and no secret is printed.
 
-import type { Config } from '../../config/index.ts';
+import { type Config, upstreamEnd } from '../../config/index.ts';
 import { openTools, planFrom } from '../../run/index.ts';
-import { upstreamEnd } from '../../upstream/index.ts';
 import { logForm, openLog } from '../../watch/log.ts';
 import { configOption, defineCommand, logLevelOption } from '../shared/command.ts';
 import { knownEnds } from '../shared/known-moves.ts';

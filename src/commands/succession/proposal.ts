@@ -3,10 +3,16 @@
 // offsets. Facts that are not in the document stay open, with the question for the vendor. Invariants: no guess can
 // lead to the wrong list, and the source's settings for reading are carried over.
 
-import { type Config, namePattern, sourceBlock } from '../../config/index.ts';
+import {
+  type Config,
+  namePattern,
+  sourceBlock,
+  type UpstreamEnd,
+  type UpstreamSettings,
+  upstreamEnd,
+} from '../../config/index.ts';
 import { invariant, isObject, type Json, type JsonObject } from '../../contracts/index.ts';
 import { foldedPath, timeText } from '../../tools/index.ts';
-import { type UpstreamEnd, type UpstreamSettings, upstreamEnd } from '../../upstream/index.ts';
 import { blockAt, type Into, intoOf } from './into.ts';
 import { type SuccessorTarget, targetOf } from './targets.ts';
 

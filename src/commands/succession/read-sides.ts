@@ -3,8 +3,7 @@
 
 import { sourceBlock } from '../../config/index.ts';
 import { asExportError, type Json, type ListEndpoint, type Stream } from '../../contracts/index.ts';
-import type { WholePlan } from '../../run/index.ts';
-import type { UpstreamClient } from '../../upstream/index.ts';
+import type { UpstreamClient, WholePlan } from '../../run/index.ts';
 import { askList } from '../shared/ask-upstream.ts';
 import { describedPaths, openApiNotes } from '../shared/openapi.ts';
 import type { Proposal, Proposals } from './proposal.ts';

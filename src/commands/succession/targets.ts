@@ -3,8 +3,7 @@
 // path.
 // A successor is of the same kind as its source: a list, a collection, a list per parent.
 
-import { sources } from '../../../connectors/sources/index.ts';
-import type { ConfiguredSource } from '../../config/index.ts';
+import { type ConfiguredSource, sources } from '../../config/index.ts';
 import type { SourceDefinition } from '../../contracts/config.ts';
 import { invariant, type JsonObject } from '../../contracts/index.ts';
 
