@@ -9,7 +9,7 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modul
 
 FROM node:26.10.0-bookworm-slim
 ENV NODE_ENV=production
-# Where the state is kept if the config does not say: the config may be mounted read-only.
+# The place of the state if the config does not set it: the config may be mounted read-only.
 ENV STATE_DIRECTORY=/var/lib/sluice
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
@@ -18,13 +18,11 @@ COPY src ./src
 COPY connectors ./connectors
 COPY formats ./formats
 COPY config ./config
-RUN install -d -o node -g node /var/lib/sluice
-USER node
+# The image of a release has the same paths, user and commands (deploy/release/image.ts).
+RUN ln -s /app/src/boot/sluice.js /usr/bin/sluice && install -d -o 65532 -g 65532 -m 0700 /var/lib/sluice
+USER 65532:65532
 WORKDIR /var/lib/sluice
 VOLUME /var/lib/sluice
-# Asks the status server (`status.listen`), by bash alone: a Node for each question would cost more than a quiet sluice does.
-# Where nobody listens there is nothing to ask, and a process that has ended takes its container along.
-ENV SLUICE_STATUS=127.0.0.1/8686
-HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD ["/bin/bash", "-c", "{ exec 3<>/dev/tcp/$SLUICE_STATUS; } 2>/dev/null || exit 0; printf 'GET /healthz HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n' >&3; read -r -t 8 _ status _ <&3 && [ \"$status\" = 200 ] || exit 1"]
-ENTRYPOINT ["/app/src/boot/sluice.js"]
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD ["/usr/bin/sluice", "healthy", "-c", "/etc/sluice/sluice.yaml"]
+ENTRYPOINT ["/usr/bin/sluice"]
 CMD ["run", "-c", "/etc/sluice/sluice.yaml"]

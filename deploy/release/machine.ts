@@ -1,5 +1,5 @@
-// What a release needs beside the checkout, in one cache directory: the Node binaries of both platforms and nfpm, which
-// writes packages. `npm run release:fetch` fills it; the release itself uses no network.
+// What a release needs beside the checkout, in one cache directory: the Node binaries of both platforms, nfpm, which
+// writes packages, and Debian packages for the image. `npm run release:fetch` fills it; the release uses no network.
 
 import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
@@ -7,10 +7,12 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,10 +47,30 @@ export function nfpm(): string {
   return needed(join(cache, 'nfpm'));
 }
 
+/** The Debian packages of the image. Throws if one is not fetched. */
+export function debsOf(platform: Platform): readonly string[] {
+  return imagePackages().map(({ name }) => needed(debPath(platform, name)));
+}
+
+function debPath(platform: Platform, name: string): string {
+  return join(cache, `debs-${platform}`, `${name}.deb`);
+}
+
+interface ImagePackage {
+  readonly name: string;
+  readonly version: string;
+  readonly sha256: Readonly<Record<Platform, string>>;
+}
+
+function imagePackages(): readonly ImagePackage[] {
+  const file = join(import.meta.dirname, 'image-packages.json');
+  return JSON.parse(readFileSync(file, 'utf8')).packages;
+}
+
 function needed(path: string): string {
   if (existsSync(path)) return path;
   throw new Error(
-    `${path} is missing: run npm run release:fetch, which needs npm's registry and Go`,
+    `${path} is missing: run npm run release:fetch, which needs npm's registry, Go and apt of Debian`,
   );
 }
 
@@ -62,6 +84,7 @@ export function stripped(binary: string, to: string): void {
 if (import.meta.main) {
   mkdirSync(cache, { recursive: true });
   for (const platform of platforms) fetchNode(platform);
+  for (const platform of platforms) fetchDebs(platform);
   if (!existsSync(join(cache, 'nfpm'))) {
     output('env', [
       `GOBIN=${cache}`,
@@ -94,6 +117,41 @@ function fetchNode(platform: Platform): void {
     copyFileSync(join(dir, 'package/LICENSE'), join(to, 'LICENSE'));
     copyFileSync(join(dir, 'package/bin/node'), join(to, 'node'));
     chmodSync(join(to, 'node'), 0o755);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+/** The packages of image-packages.json, checked against their hashes there. apt keeps its lists apart from those of this machine. */
+function fetchDebs(platform: Platform): void {
+  const missing = imagePackages().filter(({ name }) => !existsSync(debPath(platform, name)));
+  if (missing.length === 0) return;
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-fetch-'));
+  try {
+    const architecture = { x64: 'amd64', arm64: 'arm64' }[platform];
+    for (const part of ['state/lists/partial', 'cache/archives/partial']) {
+      mkdirSync(join(dir, part), { recursive: true });
+    }
+    writeFileSync(join(dir, 'status'), '');
+    const options = [
+      `Dir::State=${dir}/state`,
+      `Dir::Cache=${dir}/cache`,
+      `Dir::State::status=${dir}/status`,
+      `APT::Architecture=${architecture}`,
+      `APT::Architectures=${architecture}`,
+    ].flatMap((option) => ['-o', option]);
+    output('apt-get', [...options, 'update']);
+    for (const { name, version, sha256 } of missing) {
+      output('apt-get', [...options, 'download', `${name}=${version}`], dir);
+      const [file = ''] = globSync('*.deb', { cwd: dir });
+      const found = hash('sha256', readFileSync(join(dir, file)));
+      if (found !== sha256[platform]) {
+        throw new Error(`${file}: ${found} is not ${sha256[platform]} of image-packages.json`);
+      }
+      mkdirSync(join(cache, `debs-${platform}`), { recursive: true });
+      copyFileSync(join(dir, file), debPath(platform, name));
+      rmSync(join(dir, file));
+    }
   } finally {
     rmSync(dir, { recursive: true });
   }

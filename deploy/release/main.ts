@@ -18,12 +18,14 @@ import { parseArgs } from 'node:util';
 import { constants, zstdCompressSync } from 'node:zlib';
 import { version } from '../../src/tools/index.ts';
 import { type Component, componentsOf, cycloneDx, spdx } from './bill.ts';
+import { chart } from './chart.ts';
 import { writeExecutable } from './executable.ts';
+import { image } from './image.ts';
 import { nodeOf, output, type Platform, platforms, stripped } from './machine.ts';
 import { notices } from './notices.ts';
 import { writePackages } from './packages.ts';
 import { provenance } from './provenance.ts';
-import { releaseTree, type Tree } from './tree.ts';
+import { releaseTree, root, type Tree } from './tree.ts';
 
 const { values } = parseArgs({
   options: {
@@ -59,8 +61,13 @@ try {
   write('THIRD-PARTY-NOTICES', noticesText);
   const pack = ['pack', '--silent', '--ignore-scripts', '--pack-destination', out];
   output('npm', pack);
+  write(`sluice-chart-${version()}.tgz`, chart(seconds));
   for (const platform of chosen()) executables(platform);
+  const license = readFileSync(join(root, 'LICENSE'), 'utf8');
   for (const platform of chosen()) {
+    const executable = readFileSync(join(work, `sluice-${platform}`));
+    const archive = image(platform, executable, { ...bill, license, notices: noticesText });
+    write(`sluice-${version()}-image-${platform}.tar`, archive);
     writePackages(
       {
         ...{ platform, time, version: version(), notices: noticesText },

@@ -21,6 +21,7 @@ const commands: Readonly<Record<string, (below?: string) => Loaded>> = {
   test: async () => (await import('./test.ts')).test,
   schema: async () => (await import('./schema.ts')).schema,
   status: async () => (await import('./status.ts')).status,
+  healthy: async () => (await import('./healthy.ts')).healthy,
   top: async () => (await import('./top.ts')).top,
   receipt: async () => (await import('./receipt.ts')).receipt,
   explain: async () => (await import('./explain.ts')).explain,

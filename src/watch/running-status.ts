@@ -12,7 +12,7 @@ export { Findings } from './findings.ts';
 export { joinedMoment, joinedSinks, joinedStatus } from './joined.ts';
 export { joinedTap } from './joined-tail.ts';
 export { type ClusterFacts, idleMoment, type StatusMoment, watching } from './live.ts';
-export { askRunning, metricsOfRunning, type StatusReply } from './running.ts';
+export { askRunning, metricsOfRunning, type StatusReply, whyUnhealthy } from './running.ts';
 export type { StatusServer, StatusSettings } from './status-server.ts';
 export type { EventTap, TailLine, TailTake, TailView, TailWish } from './tail.ts';
 export type { Telemetry } from './telemetry.ts';

@@ -70,6 +70,18 @@ export async function metricsOfRunning({ status }: Reachable): Promise<string | 
   }
 }
 
+/** Null: the process answers `/healthz` with 200, or has no address to request. Else why it does not. Never throws. */
+export async function whyUnhealthy({ status }: Pick<Reachable, 'status'>): Promise<string | null> {
+  if (status === null || status.port === 0) return null;
+  const url = `${urlOf(status)}/healthz`;
+  try {
+    const answer = await fetched(url, null);
+    return answer.status === 200 ? null : `${url} answers ${answer.status}`;
+  } catch (error) {
+    return `nothing answers at ${url}: ${whySilent(error)}`;
+  }
+}
+
 /** A wildcard address is requested on loopback. */
 function urlOf({ host, port }: Address): string {
   const asked = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;

@@ -56,7 +56,11 @@ test('one pod, which the service leads to also while it is not ready', () => {
 });
 
 test('the pod has no rights, and writes nowhere but on its volumes', () => {
-  expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000, fsGroup: 1000 });
+  expect(pod.securityContext).toMatchObject({
+    runAsNonRoot: true,
+    runAsUser: 65532,
+    fsGroup: 65532,
+  });
   expect(pod.automountServiceAccountToken).toBe(false);
   expect(container.securityContext).toEqual({
     allowPrivilegeEscalation: false,
