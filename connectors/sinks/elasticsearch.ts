@@ -82,6 +82,20 @@ const fields = {
       '`create`: a repeat is skipped; `index`: a repeat overwrites, which data streams refuse',
     ),
   pipeline: z.string().min(1).optional().describe('ingest pipeline that events go through'),
+  dashboards: z
+    .strictObject({
+      url: postUrl().describe(
+        'address of Kibana or OpenSearch Dashboards, with the path of a space such as /s/security',
+      ),
+      file: z
+        .string()
+        .min(1)
+        .describe('NDJSON export, such as deploy/siem/elastic/dashboards.kibana.ndjson'),
+    })
+    .optional()
+    .describe(
+      'dashboards that `check --setup` imports, with the same credential; objects of the same ids are replaced',
+    ),
   headers: moreHeaders().describe('headers of each request'),
   compression: compression('gzip').describe('compression of request bodies'),
   timeout: duration().prefault('60s').describe('bound on one request'),

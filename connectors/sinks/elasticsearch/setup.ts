@@ -1,4 +1,5 @@
-// Creates the index template that the cluster needs before the first event.
+// Creates the index template that the cluster needs before the first event, and imports dashboards where the config names
+// the address of Kibana or OpenSearch Dashboards.
 
 import type { SetupDeps } from '../../../src/contracts/config.ts';
 import {
@@ -11,13 +12,14 @@ import {
 } from '../../../src/contracts/index.ts';
 import { getOnce, postOnce } from '../../shared/http-post.ts';
 import { type ClusterSettings, foreignResponse, receiversOf } from './cluster.ts';
+import { type DashboardSettings, importDashboards } from './dashboards.ts';
 import { templateFor } from './template.ts';
 
 const doing = 'setting up';
 
-/** Installs the index template of the format, replacing an existing one. */
+/** Installs the index template of the format, and the dashboards, replacing existing ones. */
 export async function setUp(
-  settings: ClusterSettings,
+  settings: ClusterSettings & { readonly dashboards?: DashboardSettings | undefined },
   format: Format,
   deps: SetupDeps,
 ): Promise<string> {
@@ -33,13 +35,22 @@ export async function setUp(
   }
   const { version } = await ask(settings, '/', deps);
   const isOpenSearch = isObject(version) && version.distribution === 'opensearch';
-  const { name, body } = templateFor({ index: settings.index, format: format.name, isOpenSearch });
-  const { acknowledged } = await ask(settings, `/_index_template/${name}`, deps, body);
-  if (acknowledged === true) return `index template ${name}`;
-  const message = `${doing}: the cluster has not acknowledged the index template ${name}`;
-  throw new ExportError('sink_refused', message, {
-    next: 'Check its health, then repeat the command.',
+  const { name, pattern, body } = templateFor({
+    index: settings.index,
+    format: format.name,
+    isOpenSearch,
   });
+  const { acknowledged } = await ask(settings, `/_index_template/${name}`, deps, body);
+  if (acknowledged !== true) {
+    const message = `${doing}: the cluster has not acknowledged the index template ${name}`;
+    throw new ExportError('sink_refused', message, {
+      next: 'Check its health, then repeat the command.',
+    });
+  }
+  const { dashboards } = settings;
+  if (dashboards === undefined) return `index template ${name}`;
+  const imported = await importDashboards(settings, dashboards, pattern, deps);
+  return `index template ${name}, ${imported}`;
 }
 
 /** Posts the body, or gets if there is none; resolves to the response's object. */

@@ -26,9 +26,10 @@ const stored = { type: 'keyword', index: false, doc_values: false };
 /** The long values of flat fields (long-values.ts). */
 const longValues = { type: 'object', enabled: false };
 
-/** Its name, and the body of `_index_template`. */
+/** Its name, the pattern of its indices, and the body of `_index_template`. */
 export function templateFor(input: TemplateInput): {
   readonly name: string;
+  readonly pattern: string;
   readonly body: object;
 } {
   const { index, format, isOpenSearch } = input;
@@ -38,10 +39,12 @@ export function templateFor(input: TemplateInput): {
   const mappings = format === 'ecs' ? ecsMappings(open, isOpenSearch) : ocsfMappings(open);
   // Only ECS events have the time under the name that a data stream needs.
   const isStream = format === 'ecs' && !isDaily(index);
+  const pattern = index.replace(/\{(?:class|date|company|source)\}/g, '*');
   return {
+    pattern,
     name: `${index.replace(/[-._]*\{(?:class|date|company|source)\}/g, '') || 'sluice'}-${format === 'ecs' ? 'ecs' : 'ocsf'}`,
     body: {
-      index_patterns: [index.replace(/\{(?:class|date|company|source)\}/g, '*')],
+      index_patterns: [pattern],
       priority: 300,
       ...(isStream && { data_stream: {} }),
       template: {

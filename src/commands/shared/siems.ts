@@ -85,6 +85,9 @@ const known: readonly Known[] = [
     name: 'elastic',
     type: 'elasticsearch',
     content: ['elastic', 'detections.md'],
+    more: [
+      '# dashboards: { url: "https://kibana.example:5601", file: deploy/siem/elastic/dashboards.kibana.ndjson } # check --setup',
+    ],
     file: 'elastic-receiver.txt',
     receiver: () => [
       '# Kibana, Dev Tools: the key, whose `encoded` is ELASTIC_API_KEY',
@@ -112,6 +115,7 @@ const known: readonly Known[] = [
     lines: (to) => [
       `url: ${JSON.stringify(to)}`,
       'auth: { username: sluice, password: "${env:OPENSEARCH_PASSWORD}" } # or sigv4: { region: eu-central-1 }',
+      '# dashboards: { url: "https://dashboards.example:5601", file: deploy/siem/elastic/dashboards.opensearch.ndjson } # check --setup',
     ],
     file: 'opensearch-receiver.txt',
     receiver: () => [
