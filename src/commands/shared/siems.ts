@@ -84,7 +84,7 @@ const known: readonly Known[] = [
   {
     name: 'elastic',
     type: 'elasticsearch',
-    content: ['elastic', 'detections.md'],
+    content: ['elastic', 'elastic.md'],
     more: [
       '# dashboards: { url: "https://kibana.example:5601", file: deploy/siem/elastic/dashboards.kibana.ndjson } # check --setup',
     ],
@@ -110,7 +110,7 @@ const known: readonly Known[] = [
   {
     name: 'opensearch',
     type: 'elasticsearch',
-    content: ['elastic', 'detections.md'],
+    content: ['elastic', 'elastic.md'],
     to: { what: 'the address of the cluster', usual: 'https://opensearch.example:9200' },
     lines: (to) => [
       `url: ${JSON.stringify(to)}`,
