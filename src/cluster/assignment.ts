@@ -1,83 +1,156 @@
-// Who of the members of the group has the shard. Whichever member shares out comes to the same.
+// Which member of the group gets which shards, and what the leader of the group and its members write to each other. Every
+// leader computes the same. What must stay true: an owner keeps its shard through each rebalance, so a shard moves only
+// after its owner has released it.
 
-import type { joinGroupV9 } from '@platformatic/kafka';
+import { isObject, type Json } from '../contracts/index.ts';
 
-/** What a member is told that owns, and what others are. */
-export const owns: Buffer = Buffer.from('owner');
-const standsBy = Buffer.from('standby');
-
-/** A member of the group, as whoever shares out sees it. */
+/** A member of the group, as the leader sees it. */
 export interface Candidate {
   readonly memberId: string;
-  /** The generation in which it became the owner; null: it is not. */
-  readonly ownsSince: number | null;
-  /** It is to own nothing. */
-  readonly isDrained: boolean;
-  /** How many other shards it had when it joined. */
-  readonly load: number;
-  /** Which process it is: the same in the groups of all shards. */
+  /** Name of the process (`processName`): the order of members with the same number of shards. */
   readonly process: string;
+  /** Its shards, each with the generation since which it owns it. */
+  readonly owns: ReadonlyMap<number, number>;
+  /** The shards that it accepts. */
+  readonly ready: ReadonlySet<number>;
+}
+
+/** What a member gets. */
+export interface Share {
+  readonly shards: readonly number[];
+  /** Those of them that it stops in order and releases, since another member has fewer. */
+  readonly gives: readonly number[];
 }
 
 /**
- * The member that owns a shard: who became the owner last, so that one which has slept through its
- * end loses against its successor; else who has the fewest other shards; of those that have as few
- * each shard begins at another one, so that processes which start together share the shards. Null:
- * there is no member that may.
+ * Shares out the shards. An owner keeps its shard. Of two owners the newer one keeps it, so a member that was frozen loses
+ * against its successor. A free shard goes to the member with the fewest shards that accepts it.
  */
-export function ownerOf(members: readonly Candidate[], shard: number): string | null {
-  const inTurn = members
-    .filter(({ isDrained }) => !isDrained)
-    .sort((a, b) => order(a.process, b.process) || order(a.memberId, b.memberId));
-  const first = shard % Math.max(1, inTurn.length);
-  const [owner] = [...inTurn.slice(first), ...inTurn.slice(0, first)].sort(
-    (a, b) => (b.ownsSince ?? -1) - (a.ownsSince ?? -1) || a.load - b.load,
+export function shareOut(members: readonly Candidate[]): ReadonlyMap<string, Share> {
+  const inTurn = members.toSorted(
+    (a, b) => order(a.process, b.process) || order(a.memberId, b.memberId),
   );
-  return owner?.memberId ?? null;
+  const shares = new Map(inTurn.map(({ memberId }) => [memberId, new Set<number>()]));
+  const loadOf = ({ memberId }: Candidate) => shares.get(memberId)?.size ?? 0;
+  const free: number[] = [];
+  for (const shard of shardsOf(inTurn)) {
+    const since = ({ owns }: Candidate) => owns.get(shard) ?? -1;
+    const owners = inTurn.filter(({ owns }) => owns.has(shard));
+    const [owner] = owners.toSorted((a, b) => since(b) - since(a));
+    if (owner === undefined) free.push(shard);
+    else shares.get(owner.memberId)?.add(shard);
+  }
+  for (const shard of free) {
+    const [receiver] = inTurn
+      .filter(({ ready }) => ready.has(shard))
+      .sort((a, b) => loadOf(a) - loadOf(b));
+    if (receiver !== undefined) shares.get(receiver.memberId)?.add(shard);
+  }
+  const [giver, gives] = givenIn(inTurn, shares);
+  return new Map(
+    [...shares].map(([memberId, shards]) => [
+      memberId,
+      { shards: [...shards].sort((a, b) => a - b), gives: memberId === giver ? gives : [] },
+    ]),
+  );
+}
+
+/**
+ * The member with the most shards, and those that it gives to the one with the fewest: half of the difference, from a
+ * difference of two on. One member gives at a time, or several would give to the same one.
+ */
+function givenIn(
+  inTurn: readonly Candidate[],
+  shares: ReadonlyMap<string, ReadonlySet<number>>,
+): readonly [string | null, readonly number[]] {
+  const loadOf = ({ memberId }: Candidate) => shares.get(memberId)?.size ?? 0;
+  const byLoad = inTurn.toSorted((a, b) => loadOf(a) - loadOf(b));
+  const fewest = byLoad.find(({ ready }) => ready.size > 0);
+  const giver = inTurn.find((one) => loadOf(one) === Math.max(...inTurn.map(loadOf)));
+  if (fewest === undefined || giver === undefined) return [null, []];
+  const count = Math.floor((loadOf(giver) - loadOf(fewest)) / 2);
+  const movable = [...giver.owns.keys()]
+    .filter((shard) => shares.get(giver.memberId)?.has(shard) && fewest.ready.has(shard))
+    .sort((a, b) => b - a);
+  return [giver.memberId, movable.slice(0, Math.max(0, count))];
+}
+
+function shardsOf(members: readonly Candidate[]): readonly number[] {
+  const named = members.flatMap(({ owns, ready }) => [...owns.keys(), ...ready]);
+  return [...new Set(named)].sort((a, b) => a - b);
 }
 
 function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What each member is told, by what each has said in its metadata; one of another version says less. */
-export function assignments(
-  members: readonly joinGroupV9.JoinGroupResponseMember[],
-  shard: number,
-) {
-  const candidates = members.map(({ memberId, metadata }) => {
-    const said = JSON.parse(String(metadata)) as Partial<Candidate>;
-    const { ownsSince = null, isDrained = false, load = 0, process = memberId } = said;
-    return { memberId, ownsSince, isDrained, load, process };
-  });
-  const owner = ownerOf(candidates, shard);
-  return candidates.map(({ memberId }) => ({
-    memberId,
-    assignment: memberId === owner ? owns : standsBy,
-  }));
-}
-
-/** How a process looks to others that look at the group of a shard. */
-interface SeenProcess {
-  readonly process: string | null;
-  readonly works: boolean;
+/** What a member reports when it joins, beside what it says of itself. */
+export interface MemberReport {
+  /** Generations by shard. */
+  readonly owns: Readonly<Record<string, number>>;
+  readonly ready: readonly number[];
   readonly isDrained: boolean;
 }
 
-/**
- * Whether a process is to give a shard away, by the members of the groups of all shards: it has at
- * least two more than another one that may have any, and nobody has more. Of several only the first by
- * name is told so, or they would all give to the same one.
- */
-export function isGiver(process: string, groups: readonly (readonly SeenProcess[])[]): boolean {
-  // Of those that join anew Kafka does not tell who they are, and so not what they have.
-  if (groups.flat().some(({ process }) => process === null)) return false;
-  const loads = new Map<string, number>();
-  for (const member of groups.flat()) {
-    if (member.process === null || (member.isDrained && !member.works)) continue;
-    loads.set(member.process, (loads.get(member.process) ?? 0) + (member.works ? 1 : 0));
+/** A report as older versions of a state of one shard read it too: `ownsSince` and `load`. */
+export function reportFields(report: MemberReport, shards: number) {
+  if (shards > 1) return report;
+  return { ...report, ownsSince: report.owns[0] ?? null, load: 0 };
+}
+
+// What an older version of a state of one shard writes as the assignment, and reads.
+const ownerText = 'owner';
+const standbyText = 'standby';
+
+/** What each member gets, by the reports of all, as the leader sends it. */
+export function assignments(
+  members: readonly { readonly memberId: string; readonly metadata?: Buffer | null }[],
+  shards: number,
+) {
+  const shares = shareOut(
+    members.map(({ memberId, metadata }) => candidateOf(memberId, metadata ?? Buffer.alloc(0))),
+  );
+  return [...shares].map(([memberId, share]) => ({
+    memberId,
+    assignment: Buffer.from(assignmentText(share, shards)),
+  }));
+}
+
+function assignmentText(share: Share, shards: number): string {
+  if (shards > 1) return JSON.stringify(share);
+  return share.shards.length > 0 ? ownerText : standbyText;
+}
+
+/** An assignment as a member or an observer reads it; of what sluice did not write, nothing. */
+export function shareIn(assignment: Buffer): Share {
+  const text = assignment.toString();
+  if (text === ownerText) return { shards: [0], gives: [] };
+  const { shards, gives } = parsed(text);
+  return { shards: numbersIn(shards), gives: numbersIn(gives) };
+}
+
+function candidateOf(memberId: string, metadata: Buffer): Candidate {
+  const { process, owns, ready, ownsSince, isDrained } = parsed(metadata.toString());
+  const name = typeof process === 'string' ? process : memberId;
+  const since = typeof ownsSince === 'number' ? { 0: ownsSince } : {};
+  const generations = Object.entries(isObject(owns as Json) ? (owns as object) : since);
+  return {
+    ...{ memberId, process: name },
+    owns: new Map(generations.map(([shard, generation]) => [Number(shard), Number(generation)])),
+    // An older version has one shard only, and accepts it unless it is drained.
+    ready: new Set(ready === undefined ? (isDrained === true ? [] : [0]) : numbersIn(ready)),
+  };
+}
+
+function numbersIn(list: unknown): readonly number[] {
+  return Array.isArray(list) ? list.filter((one) => Number.isInteger(one)) : [];
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value as Json) ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
   }
-  const most = Math.max(...loads.values());
-  const [giver] = [...loads].filter(([, load]) => load === most).sort(([a], [b]) => order(a, b));
-  return giver?.[0] === process && most - Math.min(...loads.values()) >= 2;
 }

@@ -34,6 +34,7 @@ export class Control extends ControlLog {
   readonly #commands = new Map<string, ControlCommand>();
   readonly #answers = new Map<string, JsonObject>();
   #shards: number | null = null;
+  #hasOldGroups = false;
   #isImporting = false;
   #deployment: Deployment | null = null;
   readonly #homes = new Map<string, number>();
@@ -111,10 +112,22 @@ export class Control extends ControlLog {
     await this.write(['drain', instance], null);
   }
 
-  /** Says in how many shards the state is, which holds for good. */
-  async divide(shards: number): Promise<void> {
-    await this.write(['shards', 'count'], { count: shards });
+  /** Whether processes of an older version may work on the state: each of their shards has its own group. */
+  get hasOldGroups(): boolean {
+    return this.#hasOldGroups;
+  }
+
+  /**
+   * Stores the number of shards of the state, for good. An older version reads `count`, and refuses a number that is not the one
+   * of its config with `config_invalid`. `isClosing`: a process of an older version that has started before may still join.
+   */
+  async divide(shards: number, { isClosing = false } = {}): Promise<void> {
+    await this.write(['shards', 'count'], {
+      ...{ count: 0, of: shards },
+      ...(isClosing && { closing: true }),
+    });
     this.#shards = shards;
+    this.#hasOldGroups = isClosing;
   }
 
   /** Says that an import into several shards has begun, or is through: no shard is worked on between. */
@@ -149,8 +162,10 @@ export class Control extends ControlLog {
       if (said === null) this.#answers.delete(name);
       else this.#answers.set(name, said);
     } else if (kind === 'shards') {
-      const count = said?.count;
+      const count = said?.of ?? said?.count;
       this.#shards = typeof count === 'number' ? count : null;
+      this.#hasOldGroups =
+        this.#shards !== null && (said?.of === undefined || said.closing === true);
     } else if (kind === 'import') {
       this.#isImporting = said !== null;
     } else if (kind === 'home') {

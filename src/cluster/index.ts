@@ -1,11 +1,11 @@
 // The entry point of src/cluster: settings and rules of ownership. Loads no Kafka client.
 
-export { isGiver } from './assignment.ts';
 export { type ConfigPrint, differencesIn, printAfter } from './config-print.ts';
 export { compareDeployments, type Deployment, deploymentOf, differenceText } from './deployment.ts';
 export { GroupContact } from './group-contact.ts';
 export {
   type MemberSettings,
+  oldOwnersOf,
   processName,
   type StateLogSettings,
   shardNames,

@@ -10,7 +10,7 @@ import { clusterError } from './failure.ts';
 import { LogClient } from './log/client.ts';
 import { committedRecords } from './log/reader.ts';
 import { foreignTopic, isOurs } from './log/rows.ts';
-import { type StateLogSettings, shardNames } from './log/settings.ts';
+import { ownersOf, type StateLogSettings } from './log/settings.ts';
 import { misfitOf, newTopic, partitionsOf, tooFew, topicsOf } from './log/topics.ts';
 import { requestBytesMax } from './log/writer.ts';
 import { type DescribedTopic, OwnerQuery } from './queries.ts';
@@ -281,7 +281,7 @@ async function groupFinding(
   settings: StateLogSettings,
 ): Promise<ClusterFinding> {
   const right = rightsOf(settings).find(({ resource }) => resource === 'group');
-  const { owners } = shardNames(settings);
+  const owners = ownersOf(settings);
   const subject = `group ${owners}`;
   try {
     const group = await asking.group(owners);

@@ -9,6 +9,6 @@ export { LogClient } from './log/client.ts';
 export { ShardLog } from './log/shard-log.ts';
 export { streamsHeld } from './log/streams-held.ts';
 export { ensureTopics, usedShards } from './log/topics.ts';
-export { type Membership, Ownership } from './ownership.ts';
+export { GroupMember, type Membership, Ownership } from './ownership.ts';
 export { askForProcesses, type ClusterProcess, processesOf, processText } from './processes.ts';
 export { OwnerQuery } from './queries.ts';

@@ -1,8 +1,8 @@
-// Which of several processes has the shard: a consumer group that reads nothing, its assignment
-// being the lock (Kafka protocol guide, "Group membership API"). One member owns, the others stand
-// by; whoever owns keeps it through every rebalance. What must stay true: whoever owns asks upstream
-// for nothing once a successor may have begun, which it tells by its own clock. That a process which
-// has not heard of its successor writes nothing is the transactional id's doing (log/shard-log.ts).
+// The shards that a process owns, by its membership in one consumer group that reads nothing (Kafka protocol guide, "Group
+// membership API"). The assignment of the group is the lock of each shard (assignment.ts). What must stay true: a process has
+// one membership for all its shards; an owner remains the owner through each rebalance, until it releases the shard; and it
+// requests nothing from upstream once a successor may have begun, by its own clocks. That a process which does not know of its
+// successor writes nothing is guarded by the transactional id (log/shard-log.ts).
 
 import { hostname } from 'node:os';
 import {
@@ -17,88 +17,104 @@ import {
 } from '@platformatic/kafka';
 import { type Clock, ExportError, type Log } from '../contracts/index.ts';
 import { Connections, kafkaFailureOf } from '../kafka/log-client.ts';
-import { assignments, owns } from './assignment.ts';
-import type { ConfigPrint } from './config-print.ts';
+import { assignments, reportFields, type Share, shareIn } from './assignment.ts';
 import { GroupContact, type SentAt } from './group-contact.ts';
-import { connectionOf, type MemberSettings, processName, shardNames } from './log/settings.ts';
+import { connectionOf, type MemberSettings, ownersOf, processName } from './log/settings.ts';
 import type { SelfDescription } from './processes.ts';
 
 /** What a membership works with. */
-export interface OwnershipDeps {
+export interface MemberDeps {
   readonly log: Log;
   readonly clock: Clock;
-  /** Called once, when another process owns and this one waits. */
-  readonly waits?: () => void;
-  /** Whether this process is to own nothing, from the next time on that it does not own. */
+  /** Whether this process is to own nothing, from the next time on that it owns nothing. */
   readonly isDrained?: () => boolean;
-  /** Whether it gives the shard away to a process that has fewer, from the next time on that it does not own. */
-  readonly isGiven?: () => boolean;
   /** Called with the time of each request that the group has answered; epoch milliseconds. */
   readonly heard?: (at: number) => void;
-  /** How many other shards this process has; left out: none. */
-  readonly load?: () => number;
+  /** Aborts when the process ends; left out: `close` says so. */
+  readonly ending?: AbortSignal;
+}
+
+/** What a process reports of a shard, and gets reports of. */
+export interface ShardDeps {
+  readonly log: Log;
+  /** Called once, when another process owns the shard and this one waits. */
+  readonly waits?: () => void;
+  /** Called when the shard is to be stopped in order and released, since another process has fewer. */
+  readonly gives?: () => void;
   /** Called once, when another process owns what this one did. */
   readonly lost: (why: ExportError) => void;
 }
 
 const protocolType = 'sluice';
-const protocolName = 'one-owner';
-/** Heartbeats in the time after which a silent member is taken for dead. */
+/** Members of a state of one shard write what older versions read, so both may be in the group. */
+const protocolName = { one: 'one-owner', several: 'shards' };
+/** Heartbeats in the time after which a silent member is removed. */
 const heartbeats = 5;
 const pauseMs = 200;
 const requestMsBeyondSession = 10_000;
 
-/** What whoever works on a shard has to know of the membership by which it may. */
+/** The right of a process to work on a shard. */
 export interface Membership {
   /** True while no successor can have begun. */
   readonly hasContact: () => boolean;
-  /** How often the group has given this process up: another one may have owned since. */
+  /** How often the group has removed this process: another one may have owned since. */
   readonly givenUp: number;
   /** When the group has answered last, epoch milliseconds; null: it has not. */
   readonly heardAt: number | null;
   /**
-   * Asks the group, and resolves where this process still owns: with a number that has grown where the group had given
-   * it up meanwhile, and others may have owned. Rejects with `state_locked` where it
-   * has slept through its end, so that it does not take from its successor what that one has.
+   * Asks the group, and resolves where this process still owns the shard: with a number that has grown where the group had
+   * removed it meanwhile, and others may have owned. Rejects with `state_locked` where another process owns, so that this one
+   * takes nothing from its successor.
    */
   readonly confirm: (signal?: AbortSignal) => Promise<number>;
-  /** Leaves, so that another process owns at once; `isEnd`, as if left out: unless its place is to wait for it. */
+  /** Releases the shard, so that another process owns it at once; `isEnd`, as if left out: unless its place waits for it. */
   close(isEnd?: boolean): Promise<void>;
 }
 
-/** A process's membership. */
-export class Ownership implements Membership {
+/** What a member reports, and the text by which a change of it is noticed. */
+interface Report {
+  readonly key: string;
+  readonly metadata: Buffer;
+}
+
+/** The membership of a process, for all its shards. */
+export class GroupMember {
   readonly #settings: MemberSettings;
-  readonly #deps: OwnershipDeps;
+  readonly #deps: MemberDeps;
   readonly #group: string;
   readonly #self: Omit<SelfDescription, 'print'>;
   readonly #connections: Connections;
   readonly #over = new AbortController();
+  readonly #claims = new Map<number, Ownership>();
   #coordinator: Connection | null = null;
   #memberId = '';
   #generation = -1;
-  #ownsSince: number | null = null;
   #isNameTaken = false;
-  /** How often the group took it for dead: whoever owned then may be dead by now, and unknown to the group. */
+  #isRunning = false;
   #givenUp = 0;
-  /** Whether the group was asked to assign nothing to this process. */
-  #standsAside = false;
-  /** The print of its config that the group has. */
-  #print: ConfigPrint | null = null;
+  /** Grows when the group has to share out again though the shards that this process accepts are the same. */
+  #releases = 0;
+  /** What the group knows; null: nothing. */
+  #reported: string | null = null;
+  /** Ends the pause before the next heartbeat. */
+  #nap = new AbortController();
+  /** A heartbeat that is not sent yet, and the one under way. */
+  #next: Promise<boolean> | null = null;
+  #beating: Promise<unknown> = Promise.resolve();
   /** When the group has heard of this process. */
   readonly hearing: GroupContact;
 
-  private constructor(settings: MemberSettings, deps: OwnershipDeps) {
+  constructor(settings: MemberSettings, deps: MemberDeps) {
     this.#settings = settings;
     this.#deps = deps;
     this.hearing = new GroupContact(settings.sessionMs, deps);
-    this.#group = shardNames(settings).owners;
+    this.#group = ownersOf(settings);
     this.#self = {
       ...{ host: hostname(), pid: process.pid, startedAt: deps.clock.now() },
       ...{ deployment: settings.deployment(), process: processName(settings) },
     };
     const options = connectionOf(settings);
-    // The broker answers a member that joins once all others have, or were given up.
+    // The broker answers a member that joins once all others have, or were removed.
     const requestTimeout = settings.sessionMs + requestMsBeyondSession;
     this.#connections = new Connections({
       ...options,
@@ -107,28 +123,31 @@ export class Ownership implements Membership {
   }
 
   /**
-   * Joins, and resolves once this process owns. Waits for that as long as it takes; rejects with
-   * the signal's reason when aborted, and with `sink_refused` where Kafka refuses for good.
+   * Accepts a shard, and resolves once this process owns it. Waits for that as long as it takes; rejects with the signal's
+   * reason when aborted, and with `sink_refused` where Kafka refuses for good.
    */
-  static async gain(
-    settings: MemberSettings,
-    deps: OwnershipDeps,
-    signal: AbortSignal,
-  ): Promise<Ownership> {
-    const ownership = new Ownership(settings, deps);
+  async gain(shard: number, deps: ShardDeps, signal: AbortSignal): Promise<Ownership> {
+    signal.throwIfAborted();
+    if (this.#isNameTaken) throw this.#sameName();
+    const claim = new Ownership(this, this.#deps.clock, deps, (isEnd) =>
+      this.#release(shard, claim, isEnd),
+    );
+    this.#claims.set(shard, claim);
+    const stop = () => claim.refuse(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    this.#keep();
     try {
-      await Promise.race([ownership.#gain(signal), abortOf(signal)]);
+      await claim.owned;
     } catch (error) {
-      await ownership.close();
-      throw signal.aborted ? signal.reason : error;
+      await claim.close(this.#deps.ending?.aborted);
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
     }
-    const generation = ownership.#generation;
-    deps.log.info('state_owned', 'this process owns the state in Kafka', {
-      group: ownership.#group,
-      generation,
-    });
-    void ownership.#keep();
-    return ownership;
+    const generation = this.#generation;
+    const fields = { group: this.#group, generation };
+    deps.log.info('state_owned', 'this process owns the state in Kafka', fields);
+    return claim;
   }
 
   /** That another process has come under this one's name: to join again would only put that one out. */
@@ -136,34 +155,33 @@ export class Ownership implements Membership {
     return this.#isNameTaken ? this.#sameName() : null;
   }
 
-  get hasContact(): () => boolean {
-    return this.hearing.hasContact;
-  }
-
+  /** How often the group has removed this process. */
   get givenUp(): number {
     return this.#givenUp;
   }
 
-  get heardAt(): number | null {
-    return this.hearing.heardAt;
+  /** Why a shard is not this process's any more. */
+  get whyLost(): ExportError {
+    return this.#isNameTaken ? this.#sameName() : this.#ownedElsewhere();
   }
 
-  readonly confirm = async (signal = this.#over.signal): Promise<number> => {
-    while (this.#ownsSince !== null) {
-      if (this.#generation >= 0) {
-        try {
-          await this.#beat();
-          return this.#givenUp;
-        } catch (error) {
-          this.#learn(error);
-        }
-      }
-      // Meanwhile it joins again (`#keep`), and hears who owns.
-      await this.#deps.clock.sleep(pauseMs, signal);
-    }
-    throw this.#isNameTaken ? this.#sameName() : this.#whyLost();
-  };
+  /** Aborts once the membership is over. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
 
+  /** Sends a heartbeat from now on; resolves with whether the group knows this process as it was. All who wait share one. */
+  isMember(): Promise<boolean> {
+    this.#next ??= this.#beating.then(() => {
+      this.#next = null;
+      const beat = this.#beat();
+      this.#beating = beat.catch(() => undefined);
+      return beat;
+    });
+    return this.#next;
+  }
+
+  /** Leaves, so that other processes own its shards at once; `isEnd`, as if left out: unless its place waits for it. */
   async close(isEnd = true): Promise<void> {
     const coordinator = this.#isKept(isEnd) ? null : this.#coordinator;
     this.#over.abort(new Error('the membership is over'));
@@ -174,7 +192,7 @@ export class Ownership implements Membership {
     };
     if (coordinator !== null && this.#memberId !== '') {
       const left = leaveGroupV5.api.async(coordinator, this.#group, [member]);
-      // Who cannot leave is given up after the session.
+      // A member that cannot leave is removed after the session.
       const patience = this.#deps.clock.sleep(pauseMs * heartbeats);
       await Promise.race([left, patience]).catch(() => undefined);
     }
@@ -184,84 +202,112 @@ export class Ownership implements Membership {
   /** Whether its place waits for it, by its name, until the session is over (KIP-345). */
   #isKept(isEnd: boolean): boolean {
     const { instance, leavesAtEnd = true } = this.#settings;
-    return isEnd && !this.#isUnrequested() && instance !== undefined && !leavesAtEnd;
+    const isDrained = this.#deps.isDrained?.() === true;
+    return isEnd && !isDrained && instance !== undefined && !leavesAtEnd;
   }
 
-  async #gain(signal: AbortSignal): Promise<void> {
-    let isReported = false;
-    while (this.#ownsSince === null) {
-      signal.throwIfAborted();
-      await this.#round(signal);
-      if (isReported || this.#ownsSince !== null || this.#generation < 0) continue;
-      isReported = true;
-      const why = this.#whyWaits();
-      const generation = this.#generation;
-      this.#deps.log.info('standing_by', `standing by: ${why}`, {
-        group: this.#group,
-        generation,
-      });
-      this.#deps.waits?.();
-    }
+  /** The group learns it at once; where the place of this process waits for it, not at all: false then. */
+  #release(shard: number, claim: Ownership, isEnd: boolean): boolean {
+    if (this.#isKept(isEnd)) return false;
+    if (this.#claims.get(shard) === claim) this.#claims.delete(shard);
+    if (claim.since !== null) this.#releases += 1;
+    this.#nap.abort();
+    return true;
   }
 
-  #isUnrequested(): boolean {
-    const { isDrained, isGiven } = this.#deps;
-    return isDrained?.() === true || isGiven?.() === true;
+  /** Takes part in the group, from the first shard on. */
+  #keep(): void {
+    this.#nap.abort();
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    void this.#run().finally(() => {
+      this.#isRunning = false;
+    });
   }
 
-  #whyWaits(): string {
-    if (!this.#standsAside) return 'another process has the state in Kafka';
-    if (this.#deps.isDrained?.() === true) return 'drained';
-    return 'the shard moves to a process that has fewer shards';
-  }
-
-  async #keep(): Promise<void> {
+  async #run(): Promise<void> {
     const { signal } = this.#over;
-    while (!signal.aborted) {
-      await this.#round(signal).catch(async (error) => {
+    while (!signal.aborted && !this.#isNameTaken) {
+      try {
+        await this.#round(signal);
+      } catch (error) {
         if (signal.aborted) return;
+        if (this.#owned.length === 0) {
+          for (const claim of this.#claims.values()) claim.refuse(error);
+          return;
+        }
         this.#deps.log.warn('group_join_failed', 'group membership failed; joining again', {
           error: String(error),
         });
         await this.#deps.clock.sleep(this.#settings.sessionMs, signal).catch(() => undefined);
-      });
-      if (this.#ownsSince !== null) continue;
-      if (!signal.aborted) this.#deps.lost(this.#isNameTaken ? this.#sameName() : this.#whyLost());
-      return;
+      }
     }
+  }
+
+  get #owned(): readonly Ownership[] {
+    return [...this.#claims.values()].filter(({ since }) => since !== null);
   }
 
   /** A heartbeat after its pause, or what is due instead: joining, or looking for the coordinator. */
   async #round(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    try {
-      // Who owns lets go first, in order.
-      const standsAside = this.#ownsSince === null && this.#isUnrequested();
-      if (standsAside !== this.#standsAside || this.#generation < 0 || this.#hasNewPrint()) {
-        return await this.#join(standsAside);
-      }
-      await clock.sleep(this.#settings.sessionMs / heartbeats, signal);
-      await this.#beat();
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      this.#learn(error);
-      await clock.sleep(pauseMs, signal);
+    if (this.#generation < 0 || this.#report().key !== this.#reported) {
+      await this.#join().catch(async (error) => {
+        signal.throwIfAborted();
+        this.#learn(error);
+        await this.#deps.clock.sleep(pauseMs, signal);
+      });
+      return;
     }
+    this.#standBy();
+    await this.#pause(this.#settings.sessionMs / heartbeats, signal);
+    if (this.#report().key !== this.#reported) return;
+    if (!(await this.isMember())) await this.#deps.clock.sleep(pauseMs, signal);
   }
 
-  /** After a reload the other processes get the new print: a member can change it only by joining again. */
-  #hasNewPrint(): boolean {
+  /** Ends early where the group has to learn something. */
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    this.#nap = new AbortController();
+    const early = AbortSignal.any([signal, this.#nap.signal]);
+    await this.#deps.clock.sleep(ms, early).catch(() => undefined);
+    signal.throwIfAborted();
+  }
+
+  /** What the group is to know. A member can change it only by joining again. */
+  #report(): Report {
+    const { shards = 1 } = this.#settings;
+    const isDrained = this.#deps.isDrained?.() === true;
+    const owned = [...this.#claims].filter(([, { since }]) => since !== null);
+    const waiting = [...this.#claims].filter(([, { since, isOver }]) => since === null && !isOver);
+    const owns = Object.fromEntries(owned.map(([shard, { since }]) => [shard, since ?? -1]));
+    const ready = isDrained ? [] : waiting.map(([shard]) => shard);
     const print = this.#settings.config?.() ?? null;
-    return print !== this.#print && JSON.stringify(print) !== JSON.stringify(this.#print);
+    const report = { owns, ready, isDrained: isDrained && owned.length === 0 };
+    const accepted = [...Object.keys(owns).map(Number), ...ready].sort((a, b) => a - b);
+    const releases = this.#releases;
+    return {
+      key: JSON.stringify([accepted, report.isDrained, print, releases]),
+      metadata: Buffer.from(
+        JSON.stringify({ ...this.#self, print, releases, ...reportFields(report, shards) }),
+      ),
+    };
   }
 
-  async #beat(): Promise<void> {
+  async #beat(): Promise<boolean> {
     const { instance = null } = this.#settings;
-    const who = [this.#group, this.#generation, this.#memberId, instance] as const;
-    const connection = await this.#connection();
-    const sentAt = this.#moment();
-    await heartbeatV4.api.async(connection, ...who);
-    this.#note(sentAt);
+    const generation = this.#generation;
+    if (generation < 0) return false;
+    try {
+      const connection = await this.#connection();
+      const sentAt = this.#moment();
+      const who = [this.#group, generation, this.#memberId, instance] as const;
+      await heartbeatV4.api.async(connection, ...who);
+      this.#note(sentAt);
+      return true;
+    } catch (error) {
+      // What is said of an earlier membership says nothing of this one.
+      if (generation === this.#generation && !this.over.aborted) this.#learn(error);
+      return false;
+    }
   }
 
   /** What an answer says of the membership. Throws where asking again is of no use. */
@@ -279,9 +325,8 @@ export class Ownership implements Membership {
         return;
       case 'FENCED_INSTANCE_ID':
         // Another process has this one's name; to join again would only put that one out.
-        if (this.#ownsSince === null) throw this.#sameName();
-        this.#ownsSince = null;
         this.#isNameTaken = true;
+        for (const claim of this.#claims.values()) claim.lose(this.#sameName());
         return;
     }
     this.#coordinator = null;
@@ -298,19 +343,16 @@ export class Ownership implements Membership {
     });
   }
 
-  async #join(isDrained: boolean): Promise<void> {
+  async #join(): Promise<void> {
     const connection = await this.#connection();
-    const { sessionMs, instance = null } = this.#settings;
-    const load = this.#deps.load?.() ?? 0;
-    const print = this.#settings.config?.() ?? null;
-    const said = { ...this.#self, print, ownsSince: this.#ownsSince, isDrained, load };
-    const metadata = Buffer.from(JSON.stringify(said));
-    const protocols = [{ name: protocolName, metadata }];
+    const { sessionMs, instance = null, shards = 1 } = this.#settings;
+    const { key, metadata } = this.#report();
+    const name = shards === 1 ? protocolName.one : protocolName.several;
     const ask = async () =>
       await joinGroupV9.api.async(
         connection,
         ...([this.#group, sessionMs, sessionMs, this.#memberId, instance] as const),
-        ...([protocolType, protocols, null] as const),
+        ...[protocolType, [{ name, metadata }], null],
       );
     const joined = await ask().catch(async (error) => {
       // The broker names new members, and wants to see that they have heard it.
@@ -320,20 +362,35 @@ export class Ownership implements Membership {
     });
     this.#memberId = joined.memberId;
     const { generationId, leader, skipAssignment, members } = joined;
-    const shares = leader === joined.memberId && !skipAssignment;
-    const given = shares ? assignments(members, this.#settings.shard ?? 0) : [];
+    const leads = leader === joined.memberId && !skipAssignment;
+    const given = leads ? assignments(members, shards) : [];
     const sentAt = this.#moment();
     const synced = await syncGroupV5.api.async(
       connection,
       ...([this.#group, generationId, this.#memberId, instance] as const),
-      ...([protocolType, protocolName, given] as const),
+      ...([protocolType, name, given] as const),
     );
-    this.#standsAside = isDrained;
-    this.#print = print;
+    this.#reported = key;
     this.#generation = generationId;
     this.#note(sentAt);
-    if (!synced.assignment.equals(owns)) this.#ownsSince = null;
-    else this.#ownsSince ??= generationId;
+    this.#assigned(shareIn(synced.assignment));
+  }
+
+  #assigned({ shards, gives }: Share): void {
+    for (const [shard, claim] of this.#claims) {
+      if (shards.includes(shard)) claim.assign(this.#generation);
+      else if (claim.since !== null) claim.lose(this.#ownedElsewhere());
+      if (gives.includes(shard)) claim.give();
+    }
+    // A restart under the same name gets what it had before, which it may not accept now.
+    if (shards.some((shard) => this.#claims.get(shard)?.since == null)) this.#releases += 1;
+  }
+
+  #standBy(): void {
+    const isDrained = this.#deps.isDrained?.() === true;
+    for (const claim of this.#claims.values()) {
+      if (claim.since === null) claim.standBy(this.#group, this.#generation, isDrained);
+    }
   }
 
   #note(sentAt: SentAt): void {
@@ -363,7 +420,7 @@ export class Ownership implements Membership {
     throw last;
   }
 
-  #whyLost(): ExportError {
+  #ownedElsewhere(): ExportError {
     const what = `another process has the state ${this.#settings.prefix} in Kafka now`;
     return new ExportError('state_locked', what, {
       next: 'Nothing was lost: the other process resumes from the last commit of this one. Start this one again as a standby.',
@@ -378,10 +435,139 @@ export class Ownership implements Membership {
   }
 }
 
-function abortOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
+/** A shard of a process: accepted, owned, and released. */
+export class Ownership implements Membership {
+  readonly #member: GroupMember;
+  readonly #clock: Clock;
+  readonly #deps: ShardDeps;
+  readonly #release: (isEnd: boolean) => boolean;
+  readonly #gained = Promise.withResolvers<void>();
+  #since: number | null = null;
+  #isOver = false;
+  #isReported = false;
+
+  /** `release` is called when the process releases the shard; false: its place waits for it. */
+  constructor(
+    member: GroupMember,
+    clock: Clock,
+    deps: ShardDeps,
+    release: (isEnd: boolean) => boolean,
+  ) {
+    this.#member = member;
+    this.#clock = clock;
+    this.#deps = deps;
+    this.#release = release;
+    this.#gained.promise.catch(() => undefined);
+  }
+
+  /** The only shard of a state, with a membership of its own, which ends with it; as `GroupMember.gain`. */
+  static async gain(
+    settings: MemberSettings,
+    deps: MemberDeps & Omit<ShardDeps, 'gives'>,
+    signal: AbortSignal,
+  ): Promise<Membership> {
+    const member = new GroupMember(settings, deps);
+    try {
+      const shard = await member.gain(settings.shard ?? 0, deps, signal);
+      return {
+        hasContact: shard.hasContact,
+        confirm: shard.confirm,
+        get givenUp() {
+          return shard.givenUp;
+        },
+        get heardAt() {
+          return shard.heardAt;
+        },
+        close: (isEnd) => member.close(isEnd),
+      };
+    } catch (error) {
+      await member.close();
+      throw error;
+    }
+  }
+
+  /** Resolves once this process owns it. */
+  get owned(): Promise<void> {
+    return this.#gained.promise;
+  }
+
+  /** The generation since which this process owns it; null: it does not. */
+  get since(): number | null {
+    return this.#since;
+  }
+
+  /** Another process owns it since, or this one does not accept it any more. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get hearing(): GroupContact {
+    return this.#member.hearing;
+  }
+
+  get hasContact(): () => boolean {
+    return this.#member.hearing.hasContact;
+  }
+
+  get givenUp(): number {
+    return this.#member.givenUp;
+  }
+
+  get heardAt(): number | null {
+    return this.#member.hearing.heardAt;
+  }
+
+  readonly confirm = async (signal = this.#member.over): Promise<number> => {
+    while (this.#since !== null) {
+      const isMember = await this.#member.isMember();
+      if (isMember && this.#since !== null) return this.#member.givenUp;
+      // Meanwhile the member joins again, and learns which process owns it.
+      await this.#clock.sleep(pauseMs, signal);
+    }
+    throw this.#member.whyLost;
+  };
+
+  async close(isEnd = true): Promise<void> {
+    if (!this.#release(isEnd)) return;
+    this.#since = null;
+    this.#isOver = true;
+  }
+
+  /** The group has assigned it to this process. */
+  assign(generation: number): void {
+    if (this.#isOver) return;
+    this.#since ??= generation;
+    this.#gained.resolve();
+  }
+
+  /** The group has assigned it to another process, which had it before. */
+  standBy(group: string, generation: number, isDrained: boolean): void {
+    if (this.#isReported || this.#isOver) return;
+    this.#isReported = true;
+    const why = isDrained ? 'drained' : 'another process has the state in Kafka';
+    this.#deps.log.info('standing_by', `standing by: ${why}`, { group, generation });
+    this.#deps.waits?.();
+  }
+
+  /** It is to be released in order. */
+  give(): void {
+    if (this.#since !== null) this.#deps.gives?.();
+  }
+
+  /** Another process owns it. */
+  lose(why: ExportError): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#gained.reject(why);
+    if (this.#since === null) return;
+    this.#since = null;
+    this.#deps.lost(why);
+  }
+
+  /** It cannot be owned. */
+  refuse(why: unknown): void {
+    this.#gained.reject(why);
+  }
 }
 
 /** The protocol error that a broker has answered with, by its name. */

@@ -2,9 +2,10 @@
 // itself when it joined. Looking changes nothing there.
 
 import type { Clock, JsonObject } from '../contracts/index.ts';
+import { shareIn } from './assignment.ts';
 import { type ConfigPrint, parsedPrint } from './config-print.ts';
 import { clusterError } from './failure.ts';
-import { type StateLogSettings, shardNames } from './log/settings.ts';
+import { ownersOf, type StateLogSettings } from './log/settings.ts';
 import { type DescribedGroup, OwnerQuery } from './queries.ts';
 
 /** What a process says of itself; of what another version says, nulls. */
@@ -17,7 +18,7 @@ export interface SelfDescription {
   readonly deployment: readonly string[];
   /** What it says of its config; null: nothing. */
   readonly print: ConfigPrint | null;
-  /** The same in the groups of all shards (`processName`). */
+  /** Its name (`processName`). */
   readonly process: string | null;
 }
 
@@ -27,7 +28,9 @@ export interface ClusterProcess extends SelfDescription {
   readonly instance: string | null;
   /** From where it speaks to the brokers. */
   readonly address: string;
-  /** It has the state; else it stands by. */
+  /** The shards that it owns. */
+  readonly owns: readonly number[];
+  /** It owns any; else it stands by. */
   readonly works: boolean;
   /** It has told the group that it is to own nothing. */
   readonly isDrained: boolean;
@@ -58,7 +61,7 @@ export async function askForProcesses(
   settings: StateLogSettings,
   { clock, waitMs }: { readonly clock: Clock; readonly waitMs: number },
 ): Promise<readonly ClusterProcess[]> {
-  const id = shardNames(settings).owners;
+  const id = ownersOf(settings);
   const deadline = clock.monotonic() + waitMs;
   try {
     let group = await asking.group(id);
@@ -83,10 +86,11 @@ export function processText({ instance, pid, host, address }: ClusterProcess): s
 }
 
 function processOf(member: DescribedGroup['members'][number]): ClusterProcess {
+  const owns = shareIn(member.memberAssignment).shards;
   return {
     instance: member.groupInstanceId ?? null,
     address: member.clientHost.replace(/^\//, ''),
-    works: member.memberAssignment.toString() === 'owner',
+    ...{ owns, works: owns.length > 0 },
     ...said(member.memberMetadata),
   };
 }

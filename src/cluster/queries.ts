@@ -18,6 +18,7 @@ import type { HostPort } from '../contracts/config.ts';
 import type { Clock } from '../contracts/index.ts';
 import { KafkaFailure } from '../kafka/index.ts';
 import { Connections, kafkaFailureOf } from '../kafka/log-client.ts';
+import { clusterError } from './failure.ts';
 import { connectionOf, type StateLogSettings } from './log/settings.ts';
 
 /** A topic as a broker describes it. */
@@ -29,6 +30,8 @@ export type DescribedGroup = describeGroupsV5.DescribeGroupsResponseGroup;
 const passing = ['COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS', 'NOT_COORDINATOR'];
 /** The same as codes (https://kafka.apache.org/protocol.html#protocol_error_codes). */
 const coordinatorCodes = [15, 14, 16];
+/** GROUP_AUTHORIZATION_FAILED. */
+const groupDenied = 30;
 const pauseMs = 200;
 const createMsMax = 10_000;
 /** How long a coordinator may take to be there. */
@@ -86,6 +89,18 @@ export class OwnerQuery {
       const message = `Kafka answered ${name} (the group ${id})`;
       throw new KafkaFailure('passing', message, { answered: true });
     });
+  }
+
+  /** Members of a group; null: this account may not read it. Throws `sink_unreachable` or `sink_refused` otherwise. */
+  async memberCount(id: string): Promise<number | null> {
+    try {
+      const group = await this.group(id);
+      return group?.errorCode === groupDenied ? null : (group?.members.length ?? 0);
+    } catch (error) {
+      const failure = error instanceof KafkaFailure ? error : kafkaFailureOf(error);
+      if (failure.kind === 'denied') return null;
+      throw clusterError(failure, `reading the group ${id}`);
+    }
   }
 
   /**

@@ -1,7 +1,7 @@
 // What the account that works with a state in Kafka must be allowed there: one list, by which it is
 // looked for (inspect.ts) and printed for whoever grants it (commands/cluster/acls.ts).
 
-import type { StateLogSettings } from './log/settings.ts';
+import { ownersOf, type StateLogSettings } from './log/settings.ts';
 
 /** Kafka's operations on a resource, by the names of `kafka-acls.sh --operation`. */
 export type AclOperation = 'Read' | 'Write' | 'Create' | 'Delete' | 'DescribeConfigs';
@@ -17,10 +17,7 @@ export interface Right {
 }
 
 /** All that is needed; `Create` only while the topics are not there. */
-export function rightsOf({
-  prefix,
-  shards = 1,
-}: Pick<StateLogSettings, 'prefix' | 'shards'>): readonly Right[] {
+export function rightsOf({ prefix }: Pick<StateLogSettings, 'prefix'>): readonly Right[] {
   const literal = { pattern: 'literal' } as const;
   return [
     {
@@ -42,13 +39,7 @@ export function rightsOf({
       ...{ resource: 'transactional-id', pattern: 'prefixed', name: `${prefix}.shard.` },
       operations: ['Write'],
     },
-    {
-      ...{
-        resource: 'group',
-        pattern: shards === 1 ? 'literal' : 'prefixed',
-      },
-      ...{ name: `${prefix}.owners`, operations: ['Read'] },
-    },
+    { ...{ resource: 'group', ...literal }, name: ownersOf({ prefix }), operations: ['Read'] },
   ];
 }
 

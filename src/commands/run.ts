@@ -8,6 +8,7 @@ import { asExportError, type Log, UsageError } from '../contracts/index.ts';
 import { agreeOnDeployment, agreeOnHomes, listenForShutdown, type Shutdown } from '../run/index.ts';
 import {
   agreeOnShards,
+  closeToOldVersions,
   listenForReloads,
   logFailedCommands,
   oneJourney,
@@ -99,6 +100,8 @@ async function runJourney(
       const deps = { control: drains.control, clock: systemClock(), log };
       deploymentChanged = await agreeOnDeployment(kafka, deps);
       await agreeOnHomes(config, deps);
+      const { stop } = shutdown;
+      await closeToOldVersions(kafka, drains.control, { clock: systemClock(), stop });
     }
     if (drains !== null && (kafka?.shards ?? 1) > 1) {
       const { keepShards } = await import('../run/shards.ts');

@@ -3,7 +3,7 @@
 // released its shards or has ended.
 
 import type { ClusterProcess, Control } from '../cluster/kafka.ts';
-import { type Config, inShards } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
 import { ExportError, UsageError } from '../contracts/index.ts';
 import { cleanText, hint, systemClock } from '../tools/index.ts';
 
@@ -79,16 +79,9 @@ function nameOf({ instance, host, address }: ClusterProcess): string {
   return cleanText(instance ?? host ?? address, nameLengthMax);
 }
 
-/** All processes; one with several shards is one process. */
 async function processes(config: Config): Promise<readonly ClusterProcess[]> {
-  const { processesOf, processText } = await import('../cluster/kafka.ts');
-  const parts = inShards(config).map((part) => processesOf(kafkaOf(part), systemClock()));
-  const members = (await Promise.all(parts)).flat();
-  return [...Map.groupBy(members, (one) => one.process ?? processText(one)).values()].map((of) => ({
-    ...(of[0] as ClusterProcess),
-    works: of.some(({ works }) => works),
-    isDrained: of.every(({ isDrained }) => isDrained),
-  }));
+  const { processesOf } = await import('../cluster/kafka.ts');
+  return await processesOf(kafkaOf(config), systemClock());
 }
 
 /** With the control topic as it is now. */

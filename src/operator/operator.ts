@@ -214,7 +214,10 @@ async function adapterOf(config: Config, whole: Config): Promise<Adapter> {
   // Its client takes long to load.
   const { processesOf, processText } = await import('../cluster/kafka.ts');
   const processes = await processesOf(kafka, systemClock());
-  const owner = processes.find(({ works, isDrained }) => works || !isDrained);
+  const { shard = 0 } = kafka;
+  const owner =
+    processes.find(({ owns }) => owns.includes(shard)) ??
+    processes.find(({ isDrained }) => !isDrained);
   if (owner !== undefined) return new RemoteProcess(config, kafka, processText(owner));
   if (processes.length > 0) return new RemoteProcess(config, kafka, null);
   return new StateDirectory(config, { whole });

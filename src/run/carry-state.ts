@@ -234,7 +234,7 @@ async function withShards<T>(
     await agreeOnDeployment(kafka, { control, ...deps });
     const all = new Set([...requested, ...(await shardsHeld(kafka, deps.clock))]);
     const settings = [...all].sort((a, b) => a - b).map((shard) => ({ ...kafka, shard }));
-    for (const one of settings) await refuseBeside(one, deps.clock, { waits: false });
+    await refuseBeside(kafka, deps.clock, { waits: false });
     for (const one of settings) {
       const { shard } = one;
       const log = await ShardLog.take(one, deps);

@@ -1,7 +1,7 @@
 // The findings of `check --connect` about a state in Kafka: brokers and topics, other processes, and whether this config
 // fits the state. Invariant: nothing is created or changed.
 
-import { type Config, inShards } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
 import type { ExportError } from '../contracts/index.ts';
 import { systemClock } from '../tools/index.ts';
 import { refuseBeside } from './cluster.ts';
@@ -35,7 +35,5 @@ export async function* clusterFindings(
   if (found !== null) yield found;
   const moved = await homesFault(config, clock);
   if (moved !== null) yield { subject: 'sources and their shards', cause: moved };
-  for (const { state } of inShards(config)) {
-    if (state.kafka) await refuseBeside(state.kafka, clock, { waits: true });
-  }
+  await refuseBeside(kafka, clock, { waits: true });
 }

@@ -1,5 +1,5 @@
-// The whole of a state in Kafka, looked at by any process of it, or none: who is in the groups of
-// its shards, and how streams and sinks stand by what is committed. What must stay true: nobody who
+// The whole of a state in Kafka, looked at by any process of it, or none: which processes are in the
+// group and own which shards, and how streams and sinks stand by what is committed. What must stay true: nobody who
 // works there is disturbed, and Kafka is asked for little: what was read once is followed and not
 // read again, and the state of a shard of one's own is on the disk already.
 
@@ -68,12 +68,14 @@ export class ClusterLook implements ClusterSight {
     const config = this.#deps.config();
     const closed = this.#closed;
     try {
+      const parts = await this.#parts(config);
+      const processes = await this.#processes(parts);
       const seen: SeenShard[] = [];
-      for (const part of await this.#parts(config)) {
-        seen.push(await this.#seen(part));
+      for (const part of parts) {
         if (this.#closed > closed) throw new Error('no reader any more');
+        seen.push(await this.#seen(part, processes));
       }
-      return joined(config, seen);
+      return joined(config, seen, processes);
     } catch (error) {
       if (this.#closed === closed) this.close();
       throw clusterError(error, `looking at the state ${config.state.kafka?.prefix}`);
@@ -100,16 +102,20 @@ export class ClusterLook implements ClusterSight {
     return parts;
   }
 
-  async #seen({ config, kafka, plan }: Part): Promise<SeenShard> {
+  async #processes([part]: readonly Part[]): Promise<readonly ClusterProcess[]> {
+    if (part === undefined) return [];
     const { clock } = this.#deps;
-    const shard = kafka.shard ?? 0;
-    const closed = this.#closed;
+    const { kafka } = part;
     this.#asking ??= new OwnerQuery(kafka, clock);
-    const processes = await askForProcesses(this.#asking, kafka, {
-      ...{ clock, waitMs: kafka.sessionMs },
-    });
-    if (this.#closed > closed) throw new Error('no reader any more');
-    const works = processes.find((one) => one.works);
+    return await askForProcesses(this.#asking, kafka, { clock, waitMs: kafka.sessionMs });
+  }
+
+  async #seen(
+    { config, kafka, plan }: Part,
+    processes: readonly ClusterProcess[],
+  ): Promise<SeenShard> {
+    const shard = kafka.shard ?? 0;
+    const works = processes.find(({ owns }) => owns.includes(shard));
     const isOwn = works !== undefined && isThis(works, kafka);
     const dir = isOwn ? config.state.dir : await this.#copied(shard, kafka);
     if (isOwn) this.#forget(shard);
@@ -117,7 +123,12 @@ export class ClusterLook implements ClusterSight {
     const statusView = streamsAndSinks(readState(dir, isOwn ? undefined : { holder }), {
       ...{ plan, state: { ...config.state, dir }, refused: null },
     });
-    return { shard, processes, standing: statusView, note: lookInto(dir, null, clusterNote) };
+    return {
+      shard,
+      isOwned: works !== undefined,
+      standing: statusView,
+      note: lookInto(dir, null, clusterNote),
+    };
   }
 
   async #copied(shard: number, kafka: MemberSettings): Promise<string> {
@@ -142,31 +153,34 @@ function isThis({ process: name, host, pid }: ClusterProcess, kafka: MemberSetti
 /** A shard, as it looks from outside. */
 interface SeenShard {
   readonly shard: number;
-  readonly processes: readonly ClusterProcess[];
+  readonly isOwned: boolean;
   readonly standing: StoredStatus;
   readonly note: ClusterNote | null;
 }
 
-/** A process as a member of the group of a shard. */
-interface WorkerSeat extends SeenShard {
-  readonly one: ClusterProcess;
-}
-
-/** All shards together: a process stands ready for each of them. */
-function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): ClusterStatus {
+/** All shards together. */
+function joined(
+  { state: { kafka } }: Config,
+  seen: readonly SeenShard[],
+  processes: readonly ClusterProcess[],
+): ClusterStatus {
   const { prefix = '', shards = 1 } = kafka ?? {};
-  const seats = seen.flatMap((shard) => shard.processes.map((one) => ({ ...shard, one })));
   const { streams, sinks } = joinedStatus(seen.map(({ standing: statusView }) => statusView));
-  const unowned = seen.filter(({ processes }) => processes.every(({ works }) => !works));
+  const unowned = seen.filter(({ isOwned }) => !isOwned);
   return {
     prefix,
     ...(shards > 1 && { shards }),
-    processes: [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()]
-      .map((of) => processOf(of, shards))
+    processes: processes
+      .map((one) => processOf(one, seen, shards))
       .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state)),
-    config_differences: kafka === null ? [] : differencesIn(seats, kafka),
+    config_differences:
+      kafka === null
+        ? []
+        : differencesAmong(processes, kafka, processText).map((text) =>
+            cleanText(text, differencesLengthMax),
+          ),
     takeovers: seen.reduce((sum, { note }) => sum + (note?.takeovers ?? 0), 0),
-    fenced: fencedIn(seen, shards),
+    fenced: fencedIn(seen, processes, shards),
     unowned:
       unowned.length === 0
         ? null
@@ -175,28 +189,16 @@ function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): Clust
   };
 }
 
-function differencesIn(seats: readonly WorkerSeat[], kafka: MemberSettings): readonly string[] {
-  const processes = [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()].map(
-    (of) => (of.find(({ one }) => one.print !== null) ?? (of[0] as WorkerSeat)).one,
-  );
-  const named = differencesAmong(processes, kafka, processText);
-  return named.map((text) => cleanText(text, differencesLengthMax));
-}
-
 const order: readonly ProcessStatus['state'][] = ['working', 'starting', 'standing by', 'drained'];
 
-function processOf(seats: readonly WorkerSeat[], shards: number): ProcessStatus {
-  // One that is unsettled says nothing of itself.
-  const { one } = seats.find((seat) => seat.one.host !== null) ?? (seats[0] as WorkerSeat);
-  const { instance, host, pid, address, startedAt } = one;
-  const owned = seats.filter(({ one: { works } }) => works);
-  const sinks = sinksIn(owned);
-  const isDrained = seats.every((seat) => seat.one.isDrained);
+function processOf(one: ClusterProcess, seen: readonly SeenShard[], shards: number): ProcessStatus {
+  const { instance, host, pid, address, startedAt, isDrained } = one;
+  const owned = seen.filter(({ shard }) => one.owns.includes(shard));
   // Each owner notes itself once its worker has opened the state.
-  const isNoted = ({ note }: WorkerSeat) =>
+  const isNoted = ({ note }: SeenShard) =>
     note !== null && note.host === host && note.pid === pid && note.ended !== true;
   const since = owned.filter(isNoted).flatMap(({ note }) => note?.since ?? []);
-  const notRunning = owned.filter((seat) => !isNoted(seat)).map(({ shard }) => shard);
+  const notRunning = owned.filter((shard) => !isNoted(shard)).map(({ shard }) => shard);
   const rests = isDrained ? 'drained' : 'standing by';
   return {
     instance: instance && cleanText(instance, nameLengthMax),
@@ -207,7 +209,7 @@ function processOf(seats: readonly WorkerSeat[], shards: number): ProcessStatus 
     ...(notRunning.length > 0 && { not_running: notRunning }),
     started_at: timeText(startedAt),
     works_since: since.length === 0 ? null : timeText(Math.min(...since)),
-    sinks,
+    sinks: sinksIn(owned),
   };
 }
 
@@ -215,9 +217,13 @@ function sinksIn(seen: readonly SeenShard[]): StoredStatus['sinks'] {
   return joinedSinks(seen.map(({ standing: statusView }) => statusView));
 }
 
-/** Whoever is in the group again has heard of it. */
-function fencedIn(seen: readonly SeenShard[], shards: number): readonly FencedProcess[] {
-  const all = seen.flatMap(({ shard, note, processes }) => {
+/** A process that is in the group again has learned of it. */
+function fencedIn(
+  seen: readonly SeenShard[],
+  processes: readonly ClusterProcess[],
+  shards: number,
+): readonly FencedProcess[] {
+  const all = seen.flatMap(({ shard, note }) => {
     const one = note?.fenced;
     if (!note || !one) return [];
     const isBack = processes.some(({ host, pid }) => host === one.host && pid === one.pid);
@@ -232,9 +238,4 @@ function fencedIn(seen: readonly SeenShard[], shards: number): readonly FencedPr
       at: timeText(Math.max(...of.map(({ at }) => at))),
     };
   });
-}
-
-/** The same for what a process is in the groups of all shards. */
-function seatKey({ process, instance, address, host, pid }: ClusterProcess): string {
-  return process ?? instance ?? `${address} ${host} ${pid}`;
 }

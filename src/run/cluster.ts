@@ -3,7 +3,7 @@
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { type MemberSettings, shardNames } from '../cluster/index.ts';
+import { type MemberSettings, oldOwnersOf, shardNames } from '../cluster/index.ts';
 import type { Control } from '../cluster/kafka.ts';
 import { asExportError, type Clock, ExportError, type Spool } from '../contracts/index.ts';
 import { changeState, lookInto, type Store } from '../hold/index.ts';
@@ -118,6 +118,7 @@ export async function agreeOnShards(
       },
     );
   if (control.shards !== null && control.shards !== shards) throw refused(control.shards);
+  if (control.hasOldGroups) await refuseOldGroups(settings, { clock, isClosed: false });
   if (control.shards !== null || shards === 1) return;
   const { LogClient, ensureTopics, clusterError } = await import('../cluster/kafka.ts');
   const client = new LogClient(settings, clock);
@@ -138,9 +139,63 @@ export async function agreeOnShards(
 }
 
 /**
- * Throws `config_invalid` where those who have the state do the work of other upstreams, and
- * `state_locked` where anyone has it and the caller does not wait. Where Kafka cannot be reached,
- * who waits is let through: it waits for that as well.
+ * Throws `state_locked` if processes of an older version, which had a group for each shard, are members there: beside them each
+ * shard would have two owners. Throws `sink_unreachable` if Kafka does not answer for a group. `isClosed`: older versions refuse
+ * the state, so the account needs no right to these groups any more. Else throws `sink_refused` without that right.
+ */
+async function refuseOldGroups(
+  settings: MemberSettings,
+  { clock, isClosed }: { readonly clock: Clock; readonly isClosed: boolean },
+): Promise<void> {
+  const groups = oldOwnersOf(settings);
+  if (groups.length === 0) return;
+  const { OwnerQuery } = await import('../cluster/kafka.ts');
+  const query = new OwnerQuery(settings, clock);
+  const refuse = async (group: string) => {
+    const count = await query.memberCount(group);
+    if (count === null && !isClosed) throw withoutOldRight(settings, group);
+    if (!count) return;
+    const what = `processes of an older version of sluice work on the state ${settings.prefix}: the group ${group} in Kafka has ${count === 1 ? '1 member' : `${count} members`}`;
+    throw new ExportError('state_locked', what, {
+      next: 'Stop the processes of the older version on all machines, then start this version. Both must not run at the same time. Nothing was lost.',
+    });
+  };
+  try {
+    await Promise.all(groups.map(refuse));
+  } finally {
+    query.close();
+  }
+}
+
+function withoutOldRight({ prefix }: MemberSettings, group: string): ExportError {
+  const what = `the account lacks Read on the group ${group}, which shows whether processes of an older version still work on the state ${prefix}`;
+  return new ExportError('sink_refused', what, {
+    next: `Grant Read on the groups that begin with ${prefix}.owners until this start has succeeded. Nothing was lost.`,
+  });
+}
+
+/**
+ * Makes processes of older versions refuse the state from now on. A process of an older version that started just before is a
+ * member after one session at the latest: throws `state_locked` then. Until a process has waited that long and found no member,
+ * each process of this version waits as well. Rejects with the reason of `stop`.
+ */
+export async function closeToOldVersions(
+  settings: MemberSettings,
+  control: Control,
+  { clock, stop }: { readonly clock: Clock; readonly stop: AbortSignal },
+): Promise<void> {
+  const { shards = 1, sessionMs } = settings;
+  if (!control.hasOldGroups) return;
+  await control.divide(shards, { isClosing: true });
+  await clock.sleep(sessionMs, stop);
+  await refuseOldGroups(settings, { clock, isClosed: false });
+  await control.divide(shards);
+}
+
+/**
+ * Throws `config_invalid` if the processes that have the state read other upstreams, and `state_locked` if processes of an
+ * older version work on it, or if any process has it and the caller does not wait. If Kafka cannot be reached, a caller that
+ * waits continues: it waits for Kafka as well.
  */
 export async function refuseBeside(
   settings: MemberSettings,
@@ -148,7 +203,11 @@ export async function refuseBeside(
   { waits }: { readonly waits: boolean },
 ): Promise<void> {
   const { processText, processesOf } = await import('../cluster/kafka.ts');
-  const others = await processesOf(settings, clock).catch((error) => {
+  const look = async () => {
+    await refuseOldGroups(settings, { clock, isClosed: true });
+    return await processesOf(settings, clock);
+  };
+  const others = await look().catch((error) => {
     const failure = asExportError(error, 'reading the other processes');
     if (waits && failure.code === 'sink_unreachable') return [];
     throw failure;

@@ -13,7 +13,7 @@ import { type BootTools, openTools } from './tools.ts';
 
 /** Keeps them until stopped, or works on each once; resolves with the worst exit code of theirs. */
 export async function keepShards(
-  deps: Omit<KeeperMeans, 'clock' | 'log' | 'random' | 'workers'>,
+  deps: Omit<KeeperMeans, 'clock' | 'log' | 'workers'>,
   own: OwnLog,
   {
     stop,

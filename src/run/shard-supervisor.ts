@@ -1,13 +1,12 @@
-// A process where the state in Kafka has several shards: it stands ready for each that has work, and
-// has each that it gets run in one of its worker processes (worker-pool.ts), with a log and a directory
-// as those of a state of one shard. So a shard that fails, or has much to do, takes little from the
-// others. What must stay true: a shard runs only while we are its owner in the group; and a process
-// that has more than a fair share gives some away, in order, one at a time.
+// A process where the state in Kafka has several shards: it accepts each that has work, by one membership in the group of the
+// processes, and has each that it owns run in one of its worker processes (worker-pool.ts), with a log and a directory as those
+// of a state of one shard. So a shard that fails, or has much to do, takes little from the others. What must stay true: a shard
+// runs only while we are its owner in the group; and a shard that the group wants to move is stopped in order first.
 
 import { aborted } from 'node:util';
-import { type ConfigPrint, isGiver, printAfter, processName } from '../cluster/index.ts';
-import { Ownership, processesOf, usedShards } from '../cluster/kafka.ts';
-import { type Config, inShards, ofShard, reloadConfig, shardsOf } from '../config/index.ts';
+import { type ConfigPrint, printAfter } from '../cluster/index.ts';
+import { GroupMember, usedShards } from '../cluster/kafka.ts';
+import { type Config, reloadConfig, shardsOf } from '../config/index.ts';
 import { asExportError, type Clock, type ExportError, type Log } from '../contracts/index.ts';
 import type { RetryRequest } from '../pipeline.ts';
 import { joinedMoment, type StatusMoment } from '../watch/running-status.ts';
@@ -40,7 +39,6 @@ export interface KeeperMeans {
   readonly member?: Pick<MemberFile, 'note'> | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  readonly random: () => number;
 }
 
 const noteEveryMs = 1_000;
@@ -59,10 +57,10 @@ export class ShardKeeper {
   readonly #served = new Map<number, { readonly done: Promise<number>; end(why: Error): void }>();
   /** Why a shard cannot be served, which ends them all. */
   readonly #failed = Promise.withResolvers<never>();
-  /** Given away, until another process has it. */
-  #given: number | null = null;
   readonly #tally = new ShardTally();
   readonly #pool: WorkerPool;
+  /** In the group of the processes, while it runs. */
+  #member: GroupMember | null = null;
   #reloadsSeen = 0;
 
   constructor(deps: KeeperMeans) {
@@ -89,11 +87,11 @@ export class ShardKeeper {
   look(): StatusMoment {
     const moments = [...this.#turns.values()].flatMap(({ moment }) => moment ?? []);
     const commits = moments.flatMap(({ cluster }) => cluster?.commitMs ?? []);
-    const { share, takeovers, heardAt: receivedAt } = this.#tally;
+    const { share, takeovers } = this.#tally;
     return {
       ...joinedMoment(moments, this.#config.state.maxBytes, this.#standsBy()),
       cluster: {
-        ...{ share, takeovers, heardAt: receivedAt },
+        ...{ share, takeovers, heardAt: this.#member?.hearing.heardAt ?? null },
         commitMs: commits.length === 0 ? null : Math.max(...commits),
       },
     };
@@ -118,26 +116,29 @@ export class ShardKeeper {
    * one cannot be served.
    */
   async run(stop: AbortSignal): Promise<number> {
+    const { clock, log, drains } = this.#deps;
+    const { kafka } = this.#config.state;
     try {
-      for (const part of inShards(this.#config)) {
-        // Told once, instead of by each of its shards.
-        const { kafka } = part.state;
-        if (kafka) await refuseBeside(kafka, this.#deps.clock, { waits: true });
-      }
-      return await this.#serveAll(stop);
+      if (kafka === null) return 0;
+      await refuseBeside(kafka, clock, { waits: true });
+      const settings = { ...kafka, config: () => this.#print };
+      const isDrained = () => drains.isDrained();
+      this.#member = new GroupMember(settings, { log, clock, isDrained, ending: stop });
+      return await this.#serveAll(this.#member, stop);
     } finally {
+      await this.#member?.close(stop.aborted);
       await this.#pool.close();
     }
   }
 
-  async #serveAll(stop: AbortSignal): Promise<number> {
+  async #serveAll(member: GroupMember, stop: AbortSignal): Promise<number> {
     const over = new AbortController();
     const ending = AbortSignal.any([stop, over.signal]);
     const left = await this.#left();
-    for (const shard of [...shardsOf(this.#config), ...left]) this.#serve(shard, ending);
+    for (const shard of [...shardsOf(this.#config), ...left]) this.#serve(member, shard, ending);
     const beside = this.#deps.once
       ? []
-      : [this.#balance(ending), this.#reloads(ending), this.#notes(ending)].map((work) =>
+      : [this.#reloads(member, ending), this.#notes(ending)].map((work) =>
           work.catch(() => undefined),
         );
     const ended = async () =>
@@ -162,64 +163,64 @@ export class ShardKeeper {
     return used.filter((shard) => !requested.includes(shard));
   }
 
-  #serve(shard: number, stop: AbortSignal): void {
+  #serve(member: GroupMember, shard: number, stop: AbortSignal): void {
     if (this.#served.has(shard)) return;
     const own = new AbortController();
     const ending = AbortSignal.any([stop, own.signal]);
-    const done = this.#keep(shard, ending)
+    const done = this.#keep(member, shard, ending)
       .catch((error) => {
         if (ending.aborted) return 0;
         this.#deps.log.error('shard_failed', 'cannot work on a shard', { shard });
         this.#failed.reject(error);
         return 1;
       })
-      .finally(() => this.#tally.left(shard));
+      .finally(() => this.#tally.given(shard));
     this.#served.set(shard, { done, end: (why) => own.abort(why) });
   }
 
   /** Waits for a shard and works on it, again and again. */
-  async #keep(shard: number, stop: AbortSignal): Promise<number> {
+  async #keep(member: GroupMember, shard: number, stop: AbortSignal): Promise<number> {
     const { clock } = this.#deps;
     for (let pauseMs = pauseMsMin; ; ) {
       const begunAt = clock.monotonic();
       const isLeft = !shardsOf(this.#config).includes(shard);
-      const code = await this.#turn(shard, isLeft, stop);
+      const code = await this.#turn(member, { shard, isLeft }, stop);
       if (this.#deps.once || isLeft || stop.aborted) return code;
       pauseMs = code === 0 || clock.monotonic() - begunAt > pauseMsMax ? pauseMsMin : pauseMs * 2;
       if (code !== 0) await clock.sleep(Math.min(pauseMs, pauseMsMax), stop);
     }
   }
 
-  /** From waiting for a shard to the end of its process; resolves with that one's exit code. */
-  async #turn(shard: number, isLeft: boolean, stop: AbortSignal): Promise<number> {
+  /** From waiting for a shard to its end in a worker; resolves with its exit code. */
+  async #turn(
+    member: GroupMember,
+    { shard, isLeft }: { readonly shard: number; readonly isLeft: boolean },
+    stop: AbortSignal,
+  ): Promise<number> {
     const { clock, drains } = this.#deps;
     const log = this.#deps.log.with({ shard });
-    const member = ofShard(this.#config, shard).state.kafka;
-    if (member === null) return 0;
-    const kafka = { ...member, config: () => this.#print };
     const own: { turn: ShardTurn | null } = { turn: null };
-    const ownership = await Ownership.gain(
-      kafka,
-      {
-        ...{ log, clock },
-        isDrained: () => drains.isDrained(),
-        isGiven: () => this.#given === shard,
-        waits: () => this.#tally.given(shard),
-        heard: (at) => this.#tally.heard(shard, at),
-        load: () => this.#turns.size - (this.#turns.has(shard) ? 1 : 0),
-        lost: (why: ExportError) => own.turn?.lose(why),
-      },
-      stop,
-    );
+    const moved = new AbortController();
+    const deps = {
+      log,
+      waits: () => this.#tally.given(shard),
+      gives: () => moved.abort(new Error('the shard moves to a process that has fewer shards')),
+      lost: (why: ExportError) => own.turn?.lose(why),
+    };
+    const ownership = await member.gain(shard, deps, stop);
     this.#tally.gained(shard);
-    const ending = drains.orDrained(stop);
+    const ending = AbortSignal.any([drains.orDrained(stop), moved.signal]);
     try {
       const once = this.#deps.once || isLeft;
       const turn = this.#pool.start({ shard, once, ownership, clock });
       own.turn = turn;
       this.#turns.set(shard, turn);
       this.#tally.started(shard, turn);
-      const end = () => turn.stop(String(ending.reason?.message));
+      const end = () => {
+        turn.stop(String(ending.reason?.message));
+        if (!moved.signal.aborted) return;
+        log.info('shard_released', 'released a shard to a process with fewer shards', { shard });
+      };
       ending.addEventListener('abort', end, { once: true });
       if (ending.aborted) end();
       const code = await turn.ended;
@@ -227,7 +228,7 @@ export class ShardKeeper {
       ending.removeEventListener('abort', end);
       if (code !== 0)
         log.warn('shard_worker_ended', 'the shard ended in its worker process', { code });
-      if (ownership.nameTaken !== null) throw ownership.nameTaken;
+      if (member.nameTaken !== null) throw member.nameTaken;
       return code;
     } finally {
       this.#turns.delete(shard);
@@ -245,32 +246,8 @@ export class ShardKeeper {
     }
   }
 
-  /** Gives away what is more than a fair share. */
-  async #balance(stop: AbortSignal): Promise<void> {
-    const { clock, log, random } = this.#deps;
-    for (;;) {
-      const { kafka } = this.#config.state;
-      if (kafka === null) return;
-      await clock.sleep(kafka.sessionMs * (1 + random()), stop);
-      const members = inShards(this.#config).flatMap(({ state }) => state.kafka ?? []);
-      const asked = Promise.all(members.map((one) => processesOf(one, clock)));
-      const processes = await asked.catch(() => null);
-      if (processes === null) continue;
-      if (this.#given !== null && !this.#turns.has(this.#given)) {
-        // Whoever wanted it has it by now.
-        this.#given = null;
-        continue;
-      }
-      const shard = [...this.#turns.keys()].at(-1);
-      if (shard === undefined || !isGiver(processName(kafka), processes)) continue;
-      this.#given = shard;
-      log.info('shard_released', 'released a shard to a process with fewer shards', { shard });
-      this.#turns.get(shard)?.stop('the shard moves to a process that has fewer shards');
-    }
-  }
-
   /** Serves what a changed config has work for; what is in each shard its process reads by itself. */
-  async #reloads(stop: AbortSignal): Promise<void> {
+  async #reloads(member: GroupMember, stop: AbortSignal): Promise<void> {
     const { requests, env, config, log, removalAllowed } = this.#deps;
     while (requests !== undefined) {
       const reason = await requests.next(stop);
@@ -289,7 +266,7 @@ export class ShardKeeper {
         this.#config = { ...next, state: this.#config.state };
         this.#print = printAfter(this.#print, printOf(next), removalAllowed);
         if (control) storeDeployment(next.state.kafka, { ...this.#deps, control });
-        for (const shard of requested) this.#serve(shard, stop);
+        for (const shard of requested) this.#serve(member, shard, stop);
         for (const shard of dropped) {
           this.#served.get(shard)?.end(new Error('the config has no more work for it'));
           this.#served.delete(shard);

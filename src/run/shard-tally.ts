@@ -26,8 +26,6 @@ interface Entry {
 /** The workers of one process, by the numbers of their shards. */
 export class ShardTally {
   readonly #entries = new Map<number, Entry>();
-  /** Epoch milliseconds of the last answer of the group of each. */
-  readonly #heardAt = new Map<number, number>();
   #takeovers = 0;
 
   /** The group has assigned it to this process. */
@@ -48,7 +46,7 @@ export class ShardTally {
     this.#put(shard, { worker: null, ends: isFailed ? inRow : 0, error: worker?.error ?? null });
   }
 
-  /** The process has left its group. */
+  /** The process has released it. */
   released(shard: number): void {
     if ((this.#entries.get(shard)?.ends ?? 0) === 0) this.#entries.delete(shard);
   }
@@ -56,17 +54,6 @@ export class ShardTally {
   /** Another process has it, or nothing needs it any more. */
   given(shard: number): void {
     this.#entries.delete(shard);
-  }
-
-  /** Its group has answered a request that was sent then; epoch milliseconds. */
-  heard(shard: number, at: number): void {
-    this.#heardAt.set(shard, at);
-  }
-
-  /** The process takes no more part in its group. */
-  left(shard: number): void {
-    this.#entries.delete(shard);
-    this.#heardAt.delete(shard);
   }
 
   get share(): ShardShare {
@@ -85,11 +72,6 @@ export class ShardTally {
   get takeovers(): number {
     const now = [...this.#entries.values()].map(({ worker }) => worker?.takeovers ?? 0);
     return now.reduce((sum, count) => sum + count, this.#takeovers);
-  }
-
-  /** When the group that was silent longest has answered; null: none has yet. */
-  get heardAt(): number | null {
-    return this.#heardAt.size === 0 ? null : Math.min(...this.#heardAt.values());
   }
 
   #put(shard: number, change: Partial<Entry>): void {

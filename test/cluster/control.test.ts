@@ -232,7 +232,7 @@ test('a backfill asked for elsewhere goes on where who read it was killed, and i
   const ended = await backfilling;
   expect(ended.exitCode, ended.stderr).toBe(0);
   expect(ended.stderr).toMatch(
-    /sluice-0, process \d+ on .* runs with this config and gets the request/,
+    /sluice-[01], process \d+ on .* runs with this config and gets the request/,
   );
   expect(ended.stdout).toContain('every sink has them');
   expect([new Set(uids()).size, uids().length]).toEqual([300, 600]);

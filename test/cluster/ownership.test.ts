@@ -5,7 +5,13 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { type Candidate, isGiver, ownerOf } from '../../src/cluster/assignment.ts';
+import {
+  assignments,
+  type Candidate,
+  reportFields,
+  shareIn,
+  shareOut,
+} from '../../src/cluster/assignment.ts';
 import { ShardLog } from '../../src/cluster/log/shard-log.ts';
 import { Ownership } from '../../src/cluster/ownership.ts';
 import { processesOf } from '../../src/cluster/processes.ts';
@@ -29,52 +35,85 @@ function uidsIn(file: string): readonly string[] {
   return lines.map((line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid);
 }
 
-const candidate = (memberId: string, said: Partial<Candidate> = {}): Candidate => ({
-  ...{ memberId, ownsSince: null, isDrained: false, load: 0, process: memberId },
-  ...said,
+const candidate = (
+  memberId: string,
+  { owns = {}, ready = [0, 1, 2, 3] }: { owns?: Record<number, number>; ready?: number[] } = {},
+): Candidate => {
+  const since = Object.entries(owns).map(([shard, from]) => [Number(shard), from] as const);
+  const accepted = ready.filter((shard) => !(shard in owns));
+  return { memberId, process: memberId, owns: new Map(since), ready: new Set(accepted) };
+};
+
+const shardsOf = (...members: readonly Candidate[]) =>
+  Object.fromEntries([...shareOut(members)].map(([name, { shards }]) => [name, shards]));
+const givesOf = (...members: readonly Candidate[]) =>
+  Object.fromEntries([...shareOut(members)].map(([name, { gives }]) => [name, gives]));
+
+test('an owner keeps its shard, and of two owners the newer one does', () => {
+  const asleep = candidate('a', { owns: { 0: 3, 1: 3 } });
+  const successor = candidate('b', { owns: { 0: 5 } });
+
+  expect(shardsOf(asleep, successor, candidate('c'))).toEqual({ a: [1, 3], b: [0], c: [2] });
+  expect(
+    shardsOf(candidate('c', { ready: [0] }), candidate('a', { owns: { 0: 3 }, ready: [] })),
+  ).toEqual({ a: [0], c: [] });
 });
 
-test('whoever became the owner last owns, and among none that does the first by name', () => {
-  const asleep = candidate('a', { ownsSince: 3 });
-  const successor = candidate('b', { ownsSince: 5, load: 9 });
-  const [first, other] = [candidate('c'), candidate('d')];
-
-  expect(ownerOf([first, asleep, successor], 0)).toBe('b');
-  expect(ownerOf([first, asleep], 0)).toBe('a');
-  expect(ownerOf([other, first], 0)).toBe('c');
-  expect(ownerOf([{ ...first, isDrained: true }, other], 0)).toBe('d');
-  expect(ownerOf([{ ...first, isDrained: true }], 0)).toBeNull();
-  expect(ownerOf([], 0)).toBeNull();
-});
-
-test('shards go to whoever has the fewest, and in turn where all have as many', () => {
-  const started = [candidate('1', { process: 'x' }), candidate('2', { process: 'y' })];
-  expect([0, 1, 2, 3].map((shard) => ownerOf(started, shard))).toEqual(['1', '2', '1', '2']);
-  expect(ownerOf([candidate('1', { load: 2 }), candidate('2', { load: 1 })], 0)).toBe('2');
-});
-
-test('the first of those with the most gives a shard away, to one with two less at least', () => {
-  const seen = (process: string | null, works = false, isDrained = false) => ({
-    process,
-    works,
-    isDrained,
+test('free shards go to the member with the fewest that accepts them', () => {
+  expect(shardsOf(candidate('y'), candidate('x'))).toEqual({ x: [0, 2], y: [1, 3] });
+  expect(shardsOf(candidate('a', { owns: { 0: 1, 1: 1 } }), candidate('b'))).toEqual({
+    ...{ a: [0, 1], b: [2, 3] },
   });
-  const groups = (...owners: readonly string[]) =>
-    owners.map((owner) => ['a', 'b', 'c'].map((one) => seen(one, one === owner)));
-  const givers = (of: ReturnType<typeof groups>) =>
-    ['a', 'b', 'c', 'd'].filter((one) => isGiver(one, of));
+  expect(shardsOf(candidate('a', { ready: [] }), candidate('b', { ready: [2] }))).toEqual({
+    ...{ a: [], b: [2] },
+  });
+  expect(shardsOf()).toEqual({});
+});
 
-  expect(givers(groups('b', 'b', 'b', 'a', 'a', 'a'))).toEqual(['a']);
-  expect(givers(groups('b', 'b', 'a', 'a', 'c'))).toEqual([]);
-  expect(givers(groups('b', 'b', 'a'))).toEqual(['b']);
-  expect(givers([[seen('a', true), seen('d', false, true)], [seen('a', true)]])).toEqual([]);
-  expect(givers([])).toEqual([]);
+test('the first of those with the most gives half of the difference to a member with two less at least', () => {
+  const four = { 0: 1, 1: 1, 2: 1, 3: 1 };
+  expect(givesOf(candidate('a', { owns: four }), candidate('b'))).toEqual({ a: [3, 2], b: [] });
+  expect(givesOf(candidate('a', { owns: four }), candidate('b', { ready: [0] }))).toEqual({
+    ...{ a: [0], b: [] },
+  });
+  expect(givesOf(candidate('a', { owns: four }), candidate('b', { ready: [] }))).toEqual({
+    ...{ a: [], b: [] },
+  });
+  const [first, second] = [
+    { 0: 1, 1: 1 },
+    { 2: 1, 3: 1 },
+  ];
+  expect(
+    givesOf(candidate('b', { owns: second }), candidate('a', { owns: first }), candidate('c')),
+  ).toEqual({ a: [1], b: [], c: [] });
+  expect(givesOf(candidate('a', { owns: first }), candidate('b', { owns: { 2: 1 } }))).toEqual({
+    ...{ a: [], b: [] },
+  });
+});
 
-  // Of those that join anew Kafka does not tell who they are; of the owner, brokers before 4.0 not that either.
-  const joining = [seen(null, true), seen(null), seen(null)];
-  expect(givers([...groups('a', 'a', 'b', 'c'), joining])).toEqual([]);
-  expect(givers([...groups('a', 'a', 'b', 'c'), joining.slice(1)])).toEqual([]);
-  expect(givers([...groups('a', 'a', 'b', 'c'), []])).toEqual([]);
+test('members of a state of one shard understand older versions, and are understood', () => {
+  const member = (memberId: string, report: object) => ({
+    memberId,
+    metadata: Buffer.from(JSON.stringify({ process: memberId, ...report })),
+  });
+  const old = member('old', { ownsSince: 4, isDrained: false, load: 0 });
+  const drained = member('drained', { ownsSince: null, isDrained: true, load: 0 });
+  const own = member('own', reportFields({ owns: {}, ready: [0], isDrained: false }, 1));
+  const texts = (...members: readonly ReturnType<typeof member>[]) =>
+    Object.fromEntries(assignments(members, 1).map((one) => [one.memberId, `${one.assignment}`]));
+
+  expect(texts(own, old)).toEqual({ old: 'owner', own: 'standby' });
+  expect(texts(own, drained)).toEqual({ drained: 'standby', own: 'owner' });
+  const reported = reportFields({ owns: { 0: 7 }, ready: [], isDrained: false }, 1);
+  expect(reported).toMatchObject({ ownsSince: 7, isDrained: false, load: 0 });
+});
+
+test('of an assignment or a report that another program wrote nothing is taken', () => {
+  for (const text of ['', 'x', '[1]', '{"shards":"all","gives":{}}']) {
+    expect(shareIn(Buffer.from(text))).toEqual({ shards: [], gives: [] });
+  }
+  const [share] = assignments([{ memberId: 'm', metadata: Buffer.from('nothing') }], 2);
+  expect(JSON.parse(`${share?.assignment}`)).toEqual({ shards: [0], gives: [] });
 });
 
 test('of three processes one works; frozen, killed and ended in order it is replaced, and every event is sent once', async () => {

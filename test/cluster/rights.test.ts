@@ -13,7 +13,7 @@ import {
 } from 'kafkajs';
 import { expect, test } from 'vitest';
 import { makeCa } from '../support/certificates.ts';
-import { runHere } from '../support/cli.ts';
+import { runHere, runSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { kafkaAccount, startKafka } from '../support/kafka.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
@@ -69,7 +69,7 @@ test('the rights that are printed are enough, and each one that lacks is named',
   const { sandbox, upstreams, env } = await anEdge(20);
   const { caFile } = await makeCa();
   const dir = tempDir();
-  const config = (prefix: string, password: string = kafkaAccount.password) => {
+  const config = (prefix: string, password: string = kafkaAccount.password, shards = 1) => {
     const file = join(dir, `${prefix}.yaml`);
     writeFileSync(
       file,
@@ -78,13 +78,15 @@ test('the rights that are printed are enough, and each one that lacks is named',
   kafka:
     brokers: ["${broker.addresses.protected?.saslTls}"]
     prefix: ${prefix}
+    shards: ${shards}
+    session_timeout: 6s
     sasl: { mechanism: scram-sha-256, username: ${kafkaAccount.username}, password: ${password} }
     tls: { ca_file: ${caFile} }
 ${upstreams}
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s }
 sinks:
-  disk: { type: file, path: ${dir}/${prefix}.ndjson, format: json }
+  disk: { type: file, path: '${dir}/${prefix}${shards === 1 ? '' : '-{partition}'}.ndjson', format: json }
 `,
     );
     return file;
@@ -148,6 +150,36 @@ sinks:
   );
   const events = 20 + 10 * entries.filter(({ name }) => name !== 'Create').length;
   expect([new Set(uids).size, uids.length]).toEqual([events, events]);
+
+  // A state of several shards that older versions have worked on.
+  const shared = config('shared', kafkaAccount.password, 2);
+  const acls = await runHere(['cluster', 'acls', '-c', shared], env);
+  const own = acls.stdout.trim().split('\n').flatMap(entriesOf);
+  await grant(own);
+  await waitUntil(async () => (await check(shared)).exitCode === 0, { what: 'rights on shared' });
+  // A process with workers.
+  const runShared = async () =>
+    await runSluice(['run', '-c', shared, '--once', '--timeout', '60s'], { env });
+  const begun = await runShared();
+  expect(begun.exitCode, begun.stderr).toBe(0);
+  const producer = new Kafka({
+    brokers: [broker.addresses.plain],
+    logLevel: logLevel.NOTHING,
+  }).producer();
+  await producer.connect();
+  const value = JSON.stringify({ count: 2 });
+  await producer.send({
+    topic: 'shared.control',
+    messages: [{ key: '["shards","count"]', value }],
+  });
+  await producer.disconnect();
+  const blind = await runShared();
+  expect([blind.exitCode, blind.stderr]).toEqual([1, expect.stringContaining('sink_refused')]);
+  expect(blind.stderr).toMatch(/lacks Read on the group shared\.owners\.[01]/);
+  const [group] = own.filter(({ resourceType }) => resourceType === resources.group);
+  if (group === undefined) throw new Error('a right to a group is printed');
+  await grant([{ ...group, resourcePatternType: ResourcePatternTypes.PREFIXED }]);
+  await waitUntil(async () => (await runShared()).exitCode === 0, { what: 'a run with the right' });
 
   const wrong = await check(config('wrong', 'another'));
   expect(wrong.exitCode).toBe(3);

@@ -53,9 +53,9 @@ test('a worker that ends by itself is failing until it runs again or another pro
   expect(tally.share).toEqual({ owned: [], running: [], failing: [] });
 });
 
-test('takeovers are counted over the ends of workers, and the oldest response of all groups is reported', () => {
+test('takeovers are counted over the ends of workers', () => {
   const tally = new ShardTally();
-  expect([tally.takeovers, tally.heardAt]).toEqual([0, null]);
+  expect(tally.takeovers).toBe(0);
   tally.gained(shard);
   tally.started(shard, { ...aWorker(), runs: true, takeovers: 1 });
   expect(tally.takeovers).toBe(1);
@@ -64,9 +64,4 @@ test('takeovers are counted over the ends of workers, and the oldest response of
   tally.gained(shard);
   tally.started(shard, { ...aWorker(), takeovers: 0 });
   expect(tally.takeovers).toBe(1);
-  tally.heard(shard, 2_000);
-  tally.heard(4, 1_000);
-  expect(tally.heardAt).toBe(1_000);
-  tally.left(4);
-  expect(tally.heardAt).toBe(2_000);
 });

@@ -45,19 +45,27 @@ export interface MemberSettings extends StateLogSettings {
   readonly config?: () => ConfigPrint | null;
 }
 
-/** What stands for a shard in logs and topics: its topics, the id that it is written under, and its group. */
-export function shardNames({ prefix, shards = 1, shard = 0 }: Omit<StateLogSettings, 'brokers'>) {
+/** What stands for a shard in logs and topics: its topics, and the id that it is written under. */
+export function shardNames({ prefix, shard = 0 }: Omit<StateLogSettings, 'brokers'>) {
   return {
     pages: { topic: `${prefix}.pages`, partition: shard },
     state: { topic: `${prefix}.state`, partition: shard },
     dead: { topic: `${prefix}.dead`, partition: shard },
     transactionalId: `${prefix}.shard.${shard}`,
-    /** Its members stand ready to have the shard. */
-    owners: shards === 1 ? `${prefix}.owners` : `${prefix}.owners.${shard}`,
   };
 }
 
-/** What this process says in the group of each shard that it is. */
+/** The group of the processes that share the shards. */
+export function ownersOf({ prefix }: Pick<StateLogSettings, 'prefix'>): string {
+  return `${prefix}.owners`;
+}
+
+/** The groups of the shards in older versions, which have one for each shard. */
+export function oldOwnersOf({ prefix, shards = 1 }: Pick<StateLogSettings, 'prefix' | 'shards'>) {
+  return shards === 1 ? [] : Array.from({ length: shards }, (_, n) => `${prefix}.owners.${n}`);
+}
+
+/** What this process says in the group that it is. */
 export function processName({ instance }: Pick<MemberSettings, 'instance'>): string {
   return instance ?? `${hostname()} ${process.pid}`;
 }

@@ -2,7 +2,7 @@
 // upstream and asked to end, all that run on a machine or one of them; brokers and the coordinator
 // of one group fall out, and somebody else's transaction hangs.
 
-import { shardNames } from '../../../src/cluster/log/settings.ts';
+import { ownersOf } from '../../../src/cluster/log/settings.ts';
 import type { Brokers, Producing } from './broker.ts';
 import type { Course } from './course.ts';
 import type { Groups } from './group.ts';
@@ -26,7 +26,7 @@ const kinds = [
   ...['asked to end', 'the brokers fall out', 'a stranger hangs'],
 ] as const;
 /** Where there are several shards. */
-const moreKinds = [...kinds, 'a coordinator falls out', 'frozen'] as const;
+const moreKinds = [...kinds, 'the coordinator falls out', 'frozen'] as const;
 
 /** None lasts longer, but what only others can end. */
 export const faultMsMax = 16_000;
@@ -51,13 +51,13 @@ export function fault(scene: Scene): void {
       brokers.isOut = false;
     });
   } else if (kind === 'a stranger hangs') void hang(scene, shard);
-  else if (kind === 'a coordinator falls out') dropCoordinator(scene, shard, ms);
+  else if (kind === 'the coordinator falls out') dropCoordinator(scene, ms);
   else if (process !== null) befall(kind, process, parts, ms, scene);
 }
 
-/** Nobody coordinates the group of a shard for a while. */
-export function dropCoordinator({ groups, shards, course }: Scene, shard: number, ms: number) {
-  const { owners } = shardNames({ prefix, shards, shard });
+/** Nobody coordinates the group for a while. */
+export function dropCoordinator({ groups, course }: Scene, ms: number) {
+  const owners = ownersOf({ prefix });
   groups.out.add(owners);
   course.after(ms, null, () => groups.out.delete(owners));
 }

@@ -3,7 +3,7 @@
 // all who are known until they were given up, generations, sessions.
 
 import type { joinGroupV9 } from '@platformatic/kafka';
-import { owns } from '../../../src/cluster/assignment.ts';
+import { shareIn } from '../../../src/cluster/assignment.ts';
 import { refused } from './broker.ts';
 import type { Course } from './course.ts';
 
@@ -20,7 +20,7 @@ interface Member {
   syncing: { answer: (assignment: Buffer) => void; refuse: (error: Error) => void } | null;
   assignment: Buffer;
   /** As it was told last. */
-  owns: boolean;
+  owns: readonly number[];
   heardAt: number;
 }
 
@@ -94,9 +94,9 @@ class Group {
     }));
   }
 
-  /** The life that owns, as was said last; null: nobody does. */
-  get owner(): string | null {
-    const owner = [...this.#members.values()].find(({ owns }) => owns);
+  /** The life that owns a shard, as was said last; null: nobody does. */
+  ownerOf(shard: number): string | null {
+    const owner = [...this.#members.values()].find(({ owns }) => owns.includes(shard));
     return owner?.who ?? null;
   }
 
@@ -118,7 +118,7 @@ class Group {
     this.#named.delete(id);
     const member = this.#members.get(id) ?? {
       ...{ id, who, instance, metadata, joining: null, syncing: null },
-      ...{ assignment: Buffer.alloc(0), owns: false, heardAt: 0 },
+      ...{ assignment: Buffer.alloc(0), owns: [], heardAt: 0 },
     };
     this.#members.set(id, member);
     member.metadata = metadata;
@@ -148,7 +148,7 @@ class Group {
         const to = this.#members.get(one.memberId);
         if (to === undefined) continue;
         to.assignment = one.assignment;
-        to.owns = one.assignment.equals(owns);
+        to.owns = shareIn(one.assignment).shards;
       }
       this.#state = 'stable';
       for (const one of this.#members.values()) {

@@ -66,7 +66,6 @@ export class KeepingProcess implements Process {
       ...{ config: this.#config, env: { [startedBy]: life.name }, args: [], once: false, workers },
       drains: { isDrained: () => false, orDrained: (stop) => stop },
       ...{ removalAllowed: false, clock: course.clockOf(life), log: logOf(course, life) },
-      random: () => course.random.next(),
     });
   }
 

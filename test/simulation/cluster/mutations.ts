@@ -5,6 +5,7 @@ import type { Mutation } from '../mutations.ts';
 
 const shardLog = 'src/cluster/log/shard-log.ts';
 const assignment = 'src/cluster/assignment.ts';
+const ownership = 'src/cluster/ownership.ts';
 const keeper = 'src/run/shard-supervisor.ts';
 const pool = 'src/run/worker-pool.ts';
 const turn = 'src/run/shard-turn.ts';
@@ -50,29 +51,33 @@ export const ofCluster: readonly Mutation[] = [
   },
   {
     ...{ of: 'cluster', file: assignment },
-    what: 'a shard is given to whoever has one less',
-    from: 'Math.min(...loads.values()) >= 2;',
-    to: 'Math.min(...loads.values()) >= 1;',
+    what: 'a shard is given to a process that has one less',
+    from: 'Math.floor((loadOf(giver)',
+    to: 'Math.ceil((loadOf(giver)',
   },
   {
     ...{ of: 'cluster', file: assignment },
-    what: 'a shard is given away while one is being given out',
-    from: 'if (groups.flat().some(({ process }) => process === null)) return false;',
+    what: 'no process gives a shard away',
+    from: 'movable.slice(0, Math.max(0, count))',
+    to: 'movable.slice(0, Math.min(0, count))',
+  },
+  {
+    ...{ of: 'cluster', file: assignment },
+    what: 'a shard moves before its owner has released it',
+    from: '{ shards: [...shards].sort(',
+    to: '{ shards: [...shards].filter((one) => memberId !== giver || !gives.includes(one)).sort(',
+  },
+  {
+    ...{ of: 'cluster', file: ownership },
+    what: 'the group does not learn that a shard was released and is accepted again',
+    from: 'if (claim.since !== null) this.#releases += 1;',
     to: '',
-    firstSeed: 934,
   },
   {
     ...{ of: 'cluster', file: keeper },
-    what: 'what was given away is never taken again',
-    from: 'this.#given !== null && !this.#turns.has(this.#given)',
-    to: 'this.#given !== null && this.#turns.size > 1_000',
-    firstSeed: 447,
-  },
-  {
-    ...{ of: 'cluster', file: keeper },
-    what: 'nobody gives a shard away',
-    from: 'if (shard === undefined || !isGiver(',
-    to: 'if (shard === undefined || this.#turns.size < 1_000 || !isGiver(',
+    what: 'a shard that the group moves is not stopped',
+    from: 'gives: () => moved.abort(',
+    to: 'gives: () => void Object(',
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/log/settings.ts' },

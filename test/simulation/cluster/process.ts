@@ -2,7 +2,7 @@
 // once it owns.
 
 import type { MemberSettings } from '../../../src/cluster/log/settings.ts';
-import { Ownership } from '../../../src/cluster/ownership.ts';
+import { type Membership, Ownership } from '../../../src/cluster/ownership.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 import { silent } from '../../support/silent-log.ts';
 import type { Course, Life } from './course.ts';
@@ -83,7 +83,7 @@ export class LoneProcess implements Process {
     const clock = this.#course.clockOf(this.life);
     const lost = (why: Error) => this.#end(why);
     const deps = { log: this.#log, clock, lost };
-    let ownership: Ownership | null = null;
+    let ownership: Membership | null = null;
     try {
       ownership = await Ownership.gain(this.#settings, deps, this.#stop.signal);
       await this.#work.run(ownership);

@@ -3,7 +3,7 @@
 // well, and what is owed has to arrive, each shard to be worked on, and each process to have its
 // share; and what then happens in order, or to one shard only, has to disturb nobody else.
 
-import { shardNames } from '../../../src/cluster/log/settings.ts';
+import { ownersOf } from '../../../src/cluster/log/settings.ts';
 import { partitionsOf, topicsOf } from '../../../src/cluster/log/topics.ts';
 import { Random } from '../../../src/sandbox/random.ts';
 import type { Tell, Verdict } from '../verdict.ts';
@@ -177,8 +177,7 @@ class ClusterWorld {
   }
 
   #ownerOf(shard: number): string | null {
-    const { groups, shards } = this.#scene;
-    return groups.seen(shardNames({ prefix, shards, shard }).owners).owner;
+    return this.#scene.groups.seen(ownersOf({ prefix })).ownerOf(shard);
   }
 
   #isUneven(): boolean {
@@ -204,13 +203,13 @@ class ClusterWorld {
       mayEnd: (_: number, life: Life) => parts.some((one) => one.life === life),
     };
     const joins = { inOrder: true, mayEnd: () => false };
-    const one = { inOrder: false, mayEnd: (of: number) => of === shard };
+    const all = { inOrder: false, mayEnd: () => true };
     // All shards in its worker end with it.
     const ofPart = { inOrder: false, mayEnd: (_: number, life: Life) => life === worker };
     const events = [
       ['one is asked to end', leaves, () => ofWorker?.stop()],
       ['another one joins', joins, () => this.#start(processes.length)],
-      ['a coordinator falls out', one, () => dropCoordinator(this.#scene, shard, 3 * sessionMs)],
+      ['the coordinator falls out', all, () => dropCoordinator(this.#scene, 3 * sessionMs)],
       ['the worker of a shard is killed', ofPart, () => part?.kill()],
       [
         'the worker of a shard is frozen',
