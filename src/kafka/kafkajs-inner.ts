@@ -43,6 +43,11 @@ export interface Broker {
   }): Promise<ProduceResponse>;
 }
 
+/** The coordinator of a group: its private method that sends one request, under a symbol (kafkajs-position.ts). */
+export interface GroupCoordinator {
+  readonly [hidden: symbol]: ((request: object) => Promise<unknown>) | undefined;
+}
+
 /** A cluster's metadata and connections. */
 export interface Cluster {
   connect(): Promise<void>;
@@ -53,6 +58,7 @@ export interface Cluster {
   refreshMetadataIfNecessary(): Promise<void>;
   findTopicPartitionMetadata(topic: string): readonly PartitionMetadata[];
   findBroker(which: { readonly nodeId: number }): Promise<Broker>;
+  findGroupCoordinator(of: { readonly groupId: string }): Promise<GroupCoordinator>;
   removeBroker(which: { readonly host: string; readonly port: number }): void;
 }
 

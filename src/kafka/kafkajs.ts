@@ -9,6 +9,7 @@ import { KafkaFailure } from './failure.ts';
 import { kafkajsFailure } from './kafkajs-errors.ts';
 import { type Cluster, clusterOf, managerOf, type TransactionManager } from './kafkajs-inner.ts';
 import { crc32c, kafkajs, prepareKafkajs } from './kafkajs-patches.ts';
+import { fetchPosition } from './kafkajs-position.ts';
 import { KafkajsRequests } from './kafkajs-requests.ts';
 import type {
   CommittedPosition,
@@ -46,7 +47,6 @@ class KafkajsProducer implements KafkaProducer {
   /** Of other topics than the options'. Each keeps its sequence numbers as long as the producer lives. */
   readonly #sendings = new Map<string, PartitionSender>();
   #connected = false;
-  #committed: CommittedPosition | null = null;
 
   constructor(options: KafkaOptions) {
     this.#options = options;
@@ -86,7 +86,6 @@ class KafkajsProducer implements KafkaProducer {
   ): Promise<WrittenOffsets> {
     const written = await this.#sendInTransaction(requests, place);
     await rejecting(this.#manager.commit(), 'the outcome of the commit is not known');
-    this.#committed = place;
     return written;
   }
 
@@ -127,19 +126,7 @@ class KafkajsProducer implements KafkaProducer {
     const { topic, transactions } = this.#options;
     invariant(transactions !== undefined, 'the producer has transactions');
     await this.#connect();
-    // Directly after a commit the group may still show the previous position.
-    if (this.#committed !== null) return this.#committed;
-    const admin = this.#kafka.admin();
-    try {
-      await rejecting(admin.connect());
-      // For all topics: a request for one topic's partitions fails if the topic does not exist yet.
-      const found = await rejecting(admin.fetchOffsets({ groupId: transactions.group }));
-      const partitions = found.find((each) => each.topic === topic)?.partitions ?? [];
-      const { offset = -1, metadata } = partitions.find((each) => each.partition === 0) ?? {};
-      return Number(offset) < 0 ? null : { position: Number(offset), note: metadata ?? '' };
-    } finally {
-      await admin.disconnect().catch(() => {});
-    }
+    return await rejecting(fetchPosition(this.#cluster, { group: transactions.group, topic }));
   }
 
   async checkTopic(topic: string | null = this.#options.topic): Promise<void> {
