@@ -1,10 +1,11 @@
 // Patches of kafkajs 2.2.4 for the whole process: codecs, requests with batches that sluice has encoded, no timer without
-// pending requests, and the end of a topic for readers of all records.
+// pending requests, the end of a topic for readers of all records, and no aborted record for readers of committed ones.
 
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { gunzip, zstdDecompress } from 'node:zlib';
 import { type Compression, compressed } from '../contracts/config.ts';
+import { type FetchedPartition, hideAborted } from './kafkajs-aborted.ts';
 import { type PartitionBatch, requestOfBatches } from './record-batch.ts';
 
 // Unexported parts of kafkajs have no types; the version is pinned, and tests detect a change.
@@ -17,8 +18,11 @@ export const crc32c = load('kafkajs/src/protocol/recordBatch/crc32C') as (
   bytes: Uint8Array,
 ) => number;
 
-interface OffsetLister {
+interface BrokerRequests {
   listOffsets(fields: object): Promise<unknown>;
+  fetch(fields: object): Promise<{
+    readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[];
+  }>;
 }
 
 interface ProduceFields {
@@ -67,10 +71,16 @@ export function prepareKafkajs(): void {
   };
   // By default kafkajs reads the offset of the oldest unfinished transaction as the end of a topic, and a transaction
   // acknowledged as committed may not be finished yet.
-  const lister = load('kafkajs/src/broker').prototype as OffsetLister;
-  const list = lister.listOffsets;
-  lister.listOffsets = function listAll(this: OffsetLister, fields) {
+  const requests = load('kafkajs/src/broker').prototype as BrokerRequests;
+  const list = requests.listOffsets;
+  requests.listOffsets = function listAll(this: BrokerRequests, fields) {
     return list.call(this, { ...fields, isolationLevel: 0 });
+  };
+  const fetch = requests.fetch;
+  requests.fetch = async function fetchCommitted(this: BrokerRequests, fields) {
+    const response = await fetch.call(this, fields);
+    for (const { partitions } of response.responses) partitions.forEach(hideAborted);
+    return response;
   };
 }
 

@@ -3,8 +3,8 @@
 // everything that a consumer of that isolation level may see up to the end of the topic at that
 // moment: a record too many is seen as surely as one too few.
 import { randomUUID } from 'node:crypto';
-import { createRequire } from 'node:module';
 import { type Admin, type IHeaders, Kafka, logLevel } from 'kafkajs';
+import { prepareKafkajs } from '../../src/kafka/kafkajs-patches.ts';
 import { type KafkaAddresses, makeSharedKafka } from './kafka-broker.ts';
 import { oncePerRun } from './once-per-run.ts';
 import { patienceMs, waitUntil } from './temp.ts';
@@ -142,25 +142,6 @@ function testClient(brokers: readonly string[]): Kafka {
     logLevel: logLevel.NOTHING,
     retry: { initialRetryTime: 50, retries: 8 },
   });
-}
-
-interface OffsetLister {
-  listOffsets(asked: object): Promise<unknown>;
-}
-
-let prepared = false;
-
-// kafkajs reports as the end of a topic the start of the oldest unfinished transaction. A commit is answered before the
-// broker has finished it, so a reader would stop before records that the broker has just acknowledged.
-function prepareKafkajs(): void {
-  if (prepared) return;
-  prepared = true;
-  const load = createRequire(import.meta.url);
-  const lister = load('kafkajs/src/broker').prototype as OffsetLister; // not exported, hence untyped
-  const original = lister.listOffsets;
-  lister.listOffsets = function listAll(this: OffsetLister, asked) {
-    return original.call(this, { ...asked, isolationLevel: 0 });
-  };
 }
 
 type PartitionEnds = ReadonlyMap<number, bigint>;

@@ -204,6 +204,34 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     expect(await reached).toBe(9);
   });
 
+  // Of three writers that are killed together, the next process ends the transactions one by one, in any order.
+  test('reads no aborted record back as delivered, in whatever order transactions end', async () => {
+    const topic = await aTopic('aborted', { partitions: 1 });
+    const events = someEvents(40);
+    const client = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING });
+    const open: (() => Promise<void>)[] = [];
+    for (const part of [events.slice(0, 10), events.slice(10, 20), events.slice(20, 30)]) {
+      const producer = client.producer({ transactionalId: crypto.randomUUID() });
+      afterThisTest(() => producer.disconnect());
+      await producer.connect();
+      const transaction = await producer.transaction();
+      const messages = part.map(({ uid }) => ({ value: '{}', headers: { uid } }));
+      await transaction.send({ topic, messages });
+      open.unshift(() => transaction.abort());
+    }
+    for (const abort of open) await abort();
+
+    const sink = await openOnce(topic);
+    await committedOf(sink);
+    await deliver(sink, events);
+
+    const all = await consumeAll(topic, { isolation: 'read_uncommitted' });
+    expect(all.map(({ headers }) => headers.uid).sort()).toEqual(
+      uids([...events.slice(0, 30), ...events]),
+    );
+    expect(await committedUids(topic)).toEqual(uids(events));
+  });
+
   test('querying a position needs no topic', async () => {
     const opened = await openOnce(`unmade-${crypto.randomUUID()}`);
 
