@@ -12,6 +12,7 @@ import { eventTables } from './generate/logging.ts';
 import { growthMeasured, jobsMeasured, peersMeasured } from './generate/measured.ts';
 import { classesTable, everyName, namesTable, recordSample } from './generate/ocsf.ts';
 import { morePages, type Page, pages } from './generate/page.ts';
+import { sentenceTable } from './generate/sentences.ts';
 import { blockTable, sharedTable } from './generate/settings-table.ts';
 
 /** What each part of that name holds; the word behind a name says of what. */
@@ -29,6 +30,7 @@ const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
   names: namesTable,
   'every name': everyName,
   record: recordSample,
+  sentences: sentenceTable,
   'connector pages': connectorPages,
   'more pages': morePages,
   'jobs measured': jobsMeasured,
