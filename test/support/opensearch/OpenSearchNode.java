@@ -15,6 +15,7 @@ public class OpenSearchNode extends Node {
             org.opensearch.transport.Netty4Plugin.class,
             org.opensearch.analysis.common.CommonAnalysisPlugin.class,
             org.opensearch.ingest.common.IngestCommonPlugin.class,
+            org.opensearch.script.mustache.MustachePlugin.class,
             org.opensearch.index.mapper.MapperExtrasPlugin.class),
         true);
   }
