@@ -32,6 +32,16 @@ export function fixedNameFlaw(key: string, name: string): string | null {
   return `${key}: ${found} is not replaced in this sink; write one sink for each, and select its events with routes, such as where: event.metadata.tenant_uid == "c-1"`;
 }
 
+/**
+ * The part of a path before the first `/`-separated element with a placeholder, with its `/`, and the rest. The first part
+ * is the same for all destinations.
+ */
+export function splitAtPlaceholder(path: string): readonly [fixed: string, pattern: string] {
+  const at = /\{(?:company|source)\}/.exec(path)?.index ?? path.length;
+  const cut = path.lastIndexOf('/', at) + 1;
+  return [path.slice(0, cut), path.slice(cut)];
+}
+
 /** The flaw of a pattern; null: none. A character of a-z or 0-9 between two values may belong to either. */
 export function patternFlaw(key: string, pattern: string): string | null {
   if (!/\}(?:[a-z0-9][^{}]*)?\{/i.test(pattern) || !isPerPage(pattern)) return null;

@@ -21,16 +21,23 @@ export function withoutKnown(batch: Batch, known: ReadonlySet<string>): Batch {
 /** The batch with only the requested events. */
 export function onlyEvents(batch: Batch, isRequested: (event: Event) => boolean): Batch {
   if (batch.events.every(isRequested)) return batch;
-  const left = batch.events.flatMap((event, i) => (isRequested(event) ? [i] : []));
+  return eventsAt(
+    batch,
+    batch.events.flatMap((event, i) => (isRequested(event) ? [i] : [])),
+  );
+}
+
+/** The batch with only the events at these indexes, in their order. */
+export function eventsAt(batch: Batch, indexes: readonly number[]): Batch {
   const { bytes, starts, ends } = batch.lines;
   return {
     ...batch,
-    events: left.flatMap((i) => batch.events[i] ?? []),
+    events: indexes.flatMap((i) => batch.events[i] ?? []),
     lines: {
       bytes,
-      starts: Uint32Array.from(left, (i) => starts[i] ?? 0),
-      ends: Uint32Array.from(left, (i) => ends[i] ?? 0),
-      length: left.length,
+      starts: Uint32Array.from(indexes, (i) => starts[i] ?? 0),
+      ends: Uint32Array.from(indexes, (i) => ends[i] ?? 0),
+      length: indexes.length,
     },
   };
 }

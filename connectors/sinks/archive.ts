@@ -14,6 +14,7 @@ import {
 } from '../../src/archive/index.ts';
 import { defineSink, duration } from '../../src/contracts/config.ts';
 import { bucketKeys } from '../../src/objects/index.ts';
+import { fixedNameFlaw } from '../shared/destination-names.ts';
 import { lakeEveryUsual, lakeSink } from './lake.ts';
 
 /** A checkpoint in a directory costs some disk flushes, in a bucket some requests. */
@@ -128,7 +129,9 @@ export const archiveSink = defineSink({
   flaw: ({ location, object_lock: lock, witnesses = [], operators = [], ...settings }) => {
     if (lock !== undefined && !isBucket(location)) return 'object_lock needs a bucket as location';
     const flaws = [...witnesses.map(({ key }) => witnessFlaw(key)), ...operators.map(operatorFlaw)];
-    return flaws.find((flaw) => flaw) ?? signingFlaw(settings);
+    return (
+      fixedNameFlaw('location', location) ?? flaws.find((flaw) => flaw) ?? signingFlaw(settings)
+    );
   },
   companion: ({ lake, ...place }) =>
     lake === undefined

@@ -3,6 +3,7 @@
 // the background. file/segment-file.ts explains how each event is written once, and
 // file/segment-note.ts the note beside the file. The age is checked when a batch comes, so a file
 // without new events stays active: the engine owns the timers, and an old file does no harm.
+// With `{company}` or `{source}` in `path` there are several files (file/page-files.ts).
 
 import { constants, existsSync, statSync } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
@@ -12,30 +13,27 @@ import { defineSink, duration, size } from '../../src/contracts/config.ts';
 import {
   type Delivery,
   ExportError,
-  epochBegin,
   errorCodeOf,
   errorText,
-  type FileLock,
   type Log,
-  makeDirectory,
   realPathOf,
   type Tools,
 } from '../../src/contracts/index.ts';
-import { fixedNameFlaw } from '../shared/destination-names.ts';
-import { forget, keptUid, withoutKnown } from '../shared/known-events.ts';
-import { linesOf } from '../shared/lines.ts';
+import { isPerPage, patternFlaw } from '../shared/destination-names.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
-import { directoryMode } from './file/durable-files.ts';
-import { compressSegments } from './file/segment-compression.ts';
-import { openSegmentFile, type SegmentFile } from './file/segment-file.ts';
-import { finishedSegments } from './file/segment-names.ts';
+import { filesOf, lockedPath, type OpenFiles } from './file/open-files.ts';
 
 /** `type: file`. */
 export const fileSink = defineSink({
   type: 'file',
   summary: 'Writes events as lines to a file, each event once, with rotation and compression.',
   fields: {
-    path: z.string().min(1).describe('the active file; relative to the working directory'),
+    path: z
+      .string()
+      .min(1)
+      .describe(
+        'the active file, with `{company}` and `{source}` (docs/destinations.md); relative to the working directory',
+      ),
     rotate: z
       .strictObject({
         bytes: size().optional().describe('finish the file before a batch exceeds this size'),
@@ -64,7 +62,7 @@ export const fileSink = defineSink({
   },
   inFlightMax: 1,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
-  flaw: ({ path }) => fixedNameFlaw('path', path),
+  flaw: ({ path }) => patternFlaw('path', path) ?? longNameFlaw(path),
   assurance: () => 'once',
   shared: () => ({
     assurance: 'answered',
@@ -75,71 +73,42 @@ export const fileSink = defineSink({
   }),
   testSettings: () => null,
   own: ({ path }) => ({ key: 'path', name: sameFile(path) }),
-  writes: ({ path }) => path,
+  writes: ({ path }) => lockedPath(path),
 
-  async open(settings, { name, numbering, mark, tools }) {
-    const log = tools.log.with({ sink: name });
-    const writer = { spool: numbering.spool, sharesState: tools.confirm !== undefined };
-    const compression = settings.compress === 'gzip' ? compressSegments(log) : null;
-    let lock: FileLock | null = null;
-    const openFile = async () => {
-      if (tools.lockFile !== undefined)
-        makeDirectory(dirname(resolve(settings.path)), directoryMode);
-      lock ??= tools.lockFile?.(settings.path, writer) ?? null;
-      return await openSegmentFile({
-        path: settings.path,
-        numbering,
-        mark,
-        rotateBytes: settings.rotate?.bytes,
-        rotateEveryMs: settings.rotate?.every,
-        flush: settings.fsync,
-        log,
-        onFinished: (path) => compression?.add(path),
-      });
-    };
-    for (const path of compression === null ? [] : await leftOver(settings.path)) {
-      compression?.add(path);
-    }
-    let file: SegmentFile | null = await openFile().catch((error: unknown) => report(error, log));
+  async open(settings, opening) {
+    const { name, tools } = opening;
+    const files = filesOf(settings, opening);
+    let sink: OpenFiles | null = await files
+      .open()
+      .catch((error: unknown) => report(error, files.log));
     return {
       async send(batch, signal) {
         signal.throwIfAborted();
         try {
-          file ??= await openFile();
-          if (file.reach.position > batch.start) return alreadyThere(name);
-          const { events, lines } = withoutKnown(batch, file.known);
-          if (events.length > 0) {
-            const bytes = linesOf(lines, { from: 0, to: events.length });
-            const uids = events.map(keptUid).join('');
-            const { start: from, end: to } = batch;
-            await file.append({ bytes, from, to, uids }, tools.clock.now());
-          }
-          forget(batch, file.known, epochBegin(numbering));
-          return { outcome: 'delivered' };
+          sink ??= await files.open();
+          return await sink.write(batch, tools.clock.now());
         } catch (error) {
           return failureMeaning(error, `sending to ${name}: writing to ${settings.path}`);
         }
       },
-      committed: async () => file?.reach ?? null,
+      committed: async () => sink?.reach() ?? null,
       async close() {
-        await file?.close().catch((error: unknown) => report(error, log));
-        await compression?.done();
-        lock?.release();
-        lock = null;
+        await sink?.close().catch((error: unknown) => report(error, files.log));
+        await files.close();
       },
     };
   },
 
   async probe({ path }, tools, signal) {
     signal.throwIfAborted();
-    const inUse = whoWrites(path, tools);
+    const inUse = whoWrites(lockedPath(path), tools);
     if (inUse !== null) throw inUse;
     try {
-      if (await exists(path)) {
+      if (!isPerPage(path) && (await exists(path))) {
         if (!(await stat(path)).isFile()) throw new Error('it is not a regular file');
         await access(path, constants.R_OK | constants.W_OK);
       }
-      await probeDirectory(dirname(resolve(path)));
+      await probeDirectory(dirname(resolve(lockedPath(path))));
     } catch (error) {
       const what = errorCodeOf(error) || errorText(error);
       throw new ExportError('sink_refused', `looking whether ${path} can be written: ${what}`, {
@@ -150,9 +119,17 @@ export const fileSink = defineSink({
   },
 });
 
-/** Segments that were finished and not compressed when the process last ended. */
-async function leftOver(path: string): Promise<readonly string[]> {
-  return await finishedSegments(path).catch(() => []); // No directory yet, or no read permission: `send` reports it.
+/** File systems allow 255 bytes in a name; the note's name and those of finished files are longer. */
+const nameBytesMax = 200;
+
+function longNameFlaw(path: string): string | null {
+  if (!isPerPage(path)) return null;
+  const longest = path
+    .split('/')
+    .map((part) => Buffer.byteLength(part.replaceAll(/\{(company|source)\}/g, 'x'.repeat(64))))
+    .reduce((most, bytes) => Math.max(most, bytes));
+  if (longest <= nameBytesMax) return null;
+  return `path: a name in it may have ${longest} bytes, as a value has up to 64; expected at most ${nameBytesMax}: put the placeholders into different directories, or shorten the fixed text`;
 }
 
 /** The same text for every path to one file, hard links included. */
@@ -186,14 +163,6 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** The file's position could not be read before: the engine reads it now and resumes from there. */
-function alreadyThere(name: string): Delivery {
-  const message = `sending to ${name}: events of the batch are in the file`;
-  const next = 'No action needed: the sink continues after them.';
-  const cause = new ExportError('sink_unreachable', message, { next });
-  return { outcome: 'retry', afterMs: 0, cause };
 }
 
 /**

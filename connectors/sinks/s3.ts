@@ -6,10 +6,16 @@ import { z } from 'zod';
 import { defineSink, duration, size } from '../../src/contracts/config.ts';
 import { ExportError } from '../../src/contracts/index.ts';
 import { type BucketSettings, bucketKeys, bucketName, openStore } from '../../src/objects/index.ts';
-import { fixedNameFlaw } from '../shared/destination-names.ts';
+import {
+  isPerPage,
+  pageNames,
+  patternFlaw,
+  splitAtPlaceholder,
+} from '../shared/destination-names.ts';
 import { untilAborted } from '../shared/until-aborted.ts';
 import { linesBody } from './s3/lines-body.ts';
 import { objectSink } from './s3/object-sink.ts';
+import { cutsBelow, pageLinesBody } from './s3/page-lines-body.ts';
 
 /** `type: s3`. */
 export const s3Sink = defineSink({
@@ -20,7 +26,9 @@ export const s3Sink = defineSink({
     prefix: z
       .string()
       .optional()
-      .describe('prefix of each object’s name; no other program may write there'),
+      .describe(
+        'prefix of each object’s name, with `{company}` and `{source}` (docs/destinations.md); no other program may write there',
+      ),
     ...bucketKeys,
     conditional_writes: z
       .boolean()
@@ -62,10 +70,12 @@ export const s3Sink = defineSink({
   },
   carries: ['json', 'lines', 'rows'],
   usualFormat: 'json',
-  flaw: ({ layout, region, account_id: account, prefix }) =>
+  flaw: ({ layout, region, account_id: account, prefix = '' }, chosen) =>
     layout === 'security_lake' && (region === undefined || account === undefined)
       ? 'layout: security_lake needs region and account_id, which are part of the objects’ names'
-      : fixedNameFlaw('prefix', prefix ?? ''),
+      : chosen?.type === 'parquet' && isPerPage(prefix)
+        ? 'prefix: {company} and {source} are not replaced for Parquet, whose objects have a directory for each class, company and day; leave them out, or set format: json'
+        : patternFlaw('prefix', prefix),
   sample: {
     to: { what: 'the bucket to write to', usual: 'security-events' },
     lines: (to) => [
@@ -90,12 +100,19 @@ export const s3Sink = defineSink({
   }),
 
   async open(settings, opening) {
-    const store = await openStore(`s3://${settings.bucket}/${settings.prefix ?? ''}`, settings);
-    const { rotate, compress } = settings;
+    const [root, pattern] = splitAtPlaceholder(plainPrefix(settings.prefix));
+    const store = await openStore(`s3://${settings.bucket}/${root}`, settings);
+    const { rotate, compress: method } = settings;
     const { name, contentType } = opening.format;
     const ending = contentType === 'application/json' ? 'ndjson' : 'log';
+    if (name !== 'parquet' && pattern !== '') {
+      const directoryOf = pageNames(pattern);
+      const body = () => pageLinesBody({ method, ending, directoryOf });
+      const cuts = cutsBelow(store, pattern.replaceAll(/[{}]/g, '_'));
+      return objectSink({ store: cuts, opening, rotate, body });
+    }
     if (name !== 'parquet') {
-      return objectSink({ store, opening, rotate, body: () => linesBody(compress, ending) });
+      return objectSink({ store, opening, rotate, body: () => linesBody(method, ending) });
     }
     // Loaded only for writing: the Parquet code would double the code that sinks load.
     const { parquetBody, parquetBytesMax, tableNames } = await import('./s3/parquet-body.ts');
@@ -111,6 +128,12 @@ export const s3Sink = defineSink({
     await untilAborted(probeS3(settings), signal);
   },
 });
+
+/** Without empty elements, and with `/` at its end. */
+function plainPrefix(prefix = ''): string {
+  const parts = prefix.split('/').filter((part) => part !== '');
+  return parts.map((part) => `${part}/`).join('');
+}
 
 const unconditionalAdvice =
   'conditional_writes is false: two processes that write the same object at the same moment may both write it, so events are delivered at least once';
@@ -146,7 +169,8 @@ async function probeS3(settings: ProbedSettings): Promise<void> {
 
 /** Lists, writes an object as the sink does, and deletes it if permitted. */
 async function tryOut(settings: ProbedSettings): Promise<void> {
-  const store = await openStore(`s3://${settings.bucket}/${settings.prefix ?? ''}`, settings);
+  const [root] = splitAtPlaceholder(plainPrefix(settings.prefix));
+  const store = await openStore(`s3://${settings.bucket}/${root}`, settings);
   try {
     await store.list('').next();
     const body = [Buffer.from('written by sluice check --connect\n')];

@@ -50,7 +50,7 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
       format: _,
       ...settings
     } = { format: null, own_process: false, ...parsed };
-    checkWhole({ entry, definition, settings }, reading);
+    checkWhole({ entry, definition, settings, chosen }, reading);
     if (retry.min > retry.max) {
       reportBlockFlaw('retry.min is longer than retry.max', entry, reading);
     }
@@ -190,10 +190,11 @@ function checkWhole(
     readonly entry: NamedBlock<null>;
     readonly definition: SinkDefinition;
     readonly settings: SinkSettings;
+    readonly chosen: FormatChoice;
   },
   reading: BlockReading,
 ): void {
-  const flaw = at.definition.flaw?.(at.settings) ?? null;
+  const flaw = at.definition.flaw?.(at.settings, at.chosen) ?? null;
   if (flaw !== null) reportBlockFlaw(flaw, at.entry, reading);
   checkTlsFiles(at.entry, reading, { pairs: flaw === null });
   checkTlsFiles(at.entry, reading, { block: 'tsa' });

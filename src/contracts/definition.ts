@@ -120,8 +120,11 @@ export interface SinkSpec<F extends Fields> {
   document?(settings: Settings<F>, format: Format): DocumentForm;
   /** Wraps or completes the chosen format, for a sink that frames its events (syslog). */
   format?(settings: Settings<F>, chosen: FormatChoice): FormatChoice;
-  /** A flaw in settings that are valid each by itself, such as TLS without https; null: none. */
-  flaw?(settings: Settings<F>): string | null;
+  /**
+   * A flaw in settings that are valid each by itself, such as TLS without https, or in them and the
+   * chosen format; null: none.
+   */
+  flaw?(settings: Settings<F>, chosen?: FormatChoice): string | null;
   /**
    * The resource that the sink needs for itself: a second sink with the same one is a flaw (null:
    * none).
@@ -224,7 +227,7 @@ export type SinkDefinition = Omit<
   answersEveryMs?(settings: SinkSettings): number;
   document?(settings: SinkSettings, format: Format): DocumentForm;
   format?(settings: SinkSettings, chosen: FormatChoice): FormatChoice;
-  flaw?(settings: SinkSettings): string | null;
+  flaw?(settings: SinkSettings, chosen?: FormatChoice): string | null;
   own?(settings: SinkSettings): OwnThing | null;
   writes?(settings: SinkSettings): string;
   companion?(settings: SinkSettings): Companion | null;

@@ -7,8 +7,7 @@ import {
   pageNames,
   patternFlaw,
 } from '../../connectors/shared/destination-names.ts';
-import { fileSink } from '../../connectors/sinks/file.ts';
-import { s3Sink } from '../../connectors/sinks/s3.ts';
+import { archiveSink } from '../../connectors/sinks/archive.ts';
 
 function nameOf(pattern: string, company?: string, source = 'audit'): string {
   const context = {
@@ -108,10 +107,9 @@ test('placeholders without a character between them are refused', () => {
   expect(patternFlaw('index', '{class}{date}')).toBeNull();
 });
 
-test.each([
-  [fileSink.flaw?.({ path: 'out-{company}.ndjson' } as never)],
-  [s3Sink.flaw?.({ prefix: 'a/{source}/' } as never)],
-])('a sink that replaces no placeholder refuses one: %s', (flaw) => {
-  expect(flaw).toContain('is not replaced in this sink');
+test('an archive, which is one log, refuses them', () => {
+  const flaw = archiveSink.flaw?.({ location: 'out-{company}', signing_key: 'k' } as never);
+
+  expect(flaw).toContain('location: {company} is not replaced in this sink');
   expect(fixedNameFlaw('path', 'a/{}/{b}')).toBeNull();
 });

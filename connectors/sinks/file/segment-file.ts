@@ -43,7 +43,8 @@ export interface SegmentLines {
 }
 
 interface Active {
-  readonly file: FileHandle;
+  /** Null after `park`. */
+  file: FileHandle | null;
   readonly inode: number;
   readonly segment: Offset;
   readonly since: number;
@@ -84,7 +85,9 @@ export class SegmentFile {
     if (this.#isFull(lines.length, nowMs)) await this.#finish();
     this.#active ??= await this.#begin(from, nowMs);
     const active = this.#active;
-    if (active.unsure) await active.file.truncate(active.bytes);
+    active.file ??= await openAgain(this.#settings.path, active.inode);
+    const { file } = active;
+    if (active.unsure) await file.truncate(active.bytes);
     active.unsure = false;
     if (this.#note.isFull) {
       await this.#note.turn();
@@ -95,8 +98,8 @@ export class SegmentFile {
     const end = active.bytes + bytes.length;
     await this.#note.add(['batch', from, to, active.bytes, end, crc32(bytes), uids]);
     active.unsure = true;
-    await writeAll(active.file, bytes, active.bytes);
-    if (this.#settings.flush) await active.file.datasync();
+    await writeAll(file, bytes, active.bytes);
+    if (this.#settings.flush) await file.datasync();
     active.bytes = end;
     active.unsure = false;
     active.torn = false;
@@ -104,13 +107,27 @@ export class SegmentFile {
 
   /** Cuts the rest of a failed append, and closes the file. */
   async close(): Promise<void> {
-    const active = this.#active;
+    await this.park();
     this.#active = null;
+  }
+
+  /** As `close`, and the next append opens the file again. Meanwhile another process may write to it. */
+  async park(): Promise<void> {
+    const active = this.#active;
+    const file = active?.file ?? null;
     try {
       await this.#note.close();
-      if (active?.unsure) await active.file.truncate(active.bytes);
+      if (active?.unsure) {
+        await file?.truncate(active.bytes);
+        active.unsure = false;
+      }
     } finally {
-      await active?.file.close();
+      if (active !== null) {
+        active.file = null;
+        // Another process may note a segment of its own meanwhile.
+        active.noted = false;
+      }
+      await file?.close();
     }
   }
 
@@ -138,7 +155,7 @@ export class SegmentFile {
       },
     );
     this.#active = null;
-    await active.file.close();
+    await active.file?.close();
   }
 
   #isFull(more: number, nowMs: number): boolean {
@@ -152,13 +169,15 @@ export class SegmentFile {
   async #finish(): Promise<void> {
     const active = this.#active;
     if (active === null) return;
-    if (active.unsure) await active.file.truncate(active.bytes);
+    active.file ??= await openAgain(this.#settings.path, active.inode);
+    const { file } = active;
+    if (active.unsure) await file.truncate(active.bytes);
     active.unsure = false;
     const finished = finishedPath(this.#settings.path, active.segment);
     await this.#note.add(['finished', basename(finished), active.bytes]);
     await renameFinished(this.#settings, finished);
     this.#active = null;
-    await active.file.close();
+    await file.close();
   }
 
   async #begin(segment: Offset, since: number): Promise<Active> {
@@ -199,6 +218,16 @@ async function openForWriting(path: string): Promise<FileHandle> {
   await file.close();
   throw new ExportError('sink_refused', `writing to ${path}: it is not a regular file`, {
     next: 'Set path to a file, or use the stdout sink; nothing was lost.',
+  });
+}
+
+/** Rejects if another file has the path now. */
+async function openAgain(path: string, inode: number): Promise<FileHandle> {
+  const file = await openForWriting(path);
+  if ((await file.stat()).ino === inode) return file;
+  await file.close();
+  throw new ExportError('sink_unreachable', `writing to ${path}: another process replaced it`, {
+    next: 'No action needed: the events are sent again, to the new file.',
   });
 }
 

@@ -19,7 +19,11 @@ export interface CutBody {
   finish(cut: Cut): Promise<readonly CutPart[]>;
 }
 
-const extensions: Readonly<Record<ObjectCompression, string>> = { gzip: 'gz', zstd: 'zst' };
+/** Extensions of compressed objects. */
+export const lineExtensions: Readonly<Record<ObjectCompression, string>> = {
+  gzip: 'gz',
+  zstd: 'zst',
+};
 
 /** A body of lines; `ending` is the extension, such as `ndjson`. */
 export function linesBody(method: ObjectCompression, ending: string): CutBody {
@@ -46,7 +50,7 @@ export function linesBody(method: ObjectCompression, ending: string): CutBody {
       const all = Buffer.concat(uids);
       return [
         {
-          name: `${day}/${stem}.${ending}.${extensions[method]}`,
+          name: `${day}/${stem}.${ending}.${lineExtensions[method]}`,
           body: [...chunks, uidList(all, method)],
           contentType: `application/${method}`,
           events: all.length / keptBytes,

@@ -24,7 +24,11 @@ const never = new AbortController().signal;
 export const name = 'events.ndjson';
 
 /** Undefined: the file sink. */
-type EngineWishes = OpeningWishes & { readonly definition?: SinkDefinition };
+type EngineWishes = OpeningWishes & {
+  readonly definition?: SinkDefinition;
+  /** Record n belongs to company n modulo this. Undefined: all records belong to one company. */
+  readonly companies?: number;
+};
 
 /** What a state directory holds, as it would be copied. */
 interface CopiedState {
@@ -46,6 +50,7 @@ export class FakeEngine {
   readonly #definition: SinkDefinition;
   readonly #config: { readonly [setting: string]: unknown };
   readonly #wishes: OpeningWishes;
+  readonly #companies: number | undefined;
   #opened: OpenedSink | null = null;
   #starts = 0;
   #state: CopiedState = { spoolId: 'spool', position: 0, epochs: [], mark: null, held: [] };
@@ -56,7 +61,8 @@ export class FakeEngine {
 
   constructor(dir: string, config: object = {}, wishes: EngineWishes = {}) {
     this.path = join(dir, name);
-    const { definition = fileSink, ...others } = wishes;
+    const { definition = fileSink, companies, ...others } = wishes;
+    this.#companies = companies;
     this.#definition = definition;
     this.#config = { ...(definition === fileSink && { path: this.path }), ...config };
     this.#wishes = others;
@@ -94,10 +100,12 @@ export class FakeEngine {
     const end = position + count;
     this.#hold(end);
     const records = this.#state.held.slice(position, end);
-    const events = records.map((record, i) => ({
-      ...anEvent({ offset: record }),
-      offset: position + i,
-    }));
+    const events = records.map((record, i) => {
+      const event = { ...anEvent({ offset: record }), offset: position + i };
+      if (this.#companies === undefined) return event;
+      const company = `c-${record % this.#companies}`;
+      return { ...event, context: { ...event.context, company } };
+    });
     const answer = sink.send(batch(events), never);
     sink.flush?.();
     const delivery = await answer;
