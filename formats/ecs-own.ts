@@ -4,7 +4,14 @@
 // Invariants: each value is also in the OCSF part of the event; a field has one type in every
 // event; each inspected value is reported as a look.
 
-import { isObject, type JsonObject, type Look, type OcsfEvent } from '../src/contracts/index.ts';
+import {
+  isObject,
+  type JsonObject,
+  type Look,
+  type OcsfEvent,
+  partOfChange,
+  sidesOf,
+} from '../src/contracts/index.ts';
 import { actingUser, firstOf, part, textOf } from './parts.ts';
 
 /** The fields; a missing one is unknown. */
@@ -120,13 +127,41 @@ function kindOf(ocsf: OcsfEvent, looks: Looks): 'user' | 'agent' | 'system' | un
   return name === undefined && userUid === undefined ? undefined : 'user';
 }
 
-/** The data of the target before and after the event. */
-function dataOf(ocsf: OcsfEvent): { readonly before: unknown; readonly after: unknown } {
+/** Members of a record without a place in its class that may be a list of changes. */
+const changeLists = ['changes', 'diff', 'modified_properties', 'modifiedProperties'];
+const creation = 1;
+
+/** The data of the target before and after the event; undefined: unknown. */
+function dataOf(
+  ocsf: OcsfEvent,
+  looks?: Looks,
+): { readonly before?: unknown; readonly after?: unknown } {
   const data = part(firstOf(ocsf.resources).data);
-  return {
-    before: data.before ?? part(ocsf.entity).data,
-    after: data.after ?? part(ocsf.entity_result).data,
-  };
+  const after = data.after ?? part(ocsf.entity_result).data;
+  if (after !== undefined) {
+    // A created entity has its first state in both places.
+    const entity = ocsf.activity_id === creation ? undefined : part(ocsf.entity).data;
+    return { before: data.before ?? entity, after };
+  }
+  // A log, or a change of a collection with a mapping of its own.
+  const unmapped = part(ocsf.unmapped);
+  if (isObject(unmapped.after)) return { before: unmapped.before, after: unmapped.after };
+  for (const name of changeLists) {
+    const sides = sidesOf(unmapped[name] ?? null);
+    if (sides === undefined) continue;
+    for (const field of fieldNamesOf(unmapped[name])) looks?.see(field, 'other');
+    return sides;
+  }
+  return {};
+}
+
+/** The texts of a list of changes that may be names of fields. */
+function fieldNamesOf(list: unknown): readonly unknown[] {
+  return (Array.isArray(list) ? list : []).flatMap((one) =>
+    Object.entries(part(one)).flatMap(([key, value]) =>
+      partOfChange(key) === 'field' ? [value] : [],
+    ),
+  );
 }
 
 /** `field=value` for each value of the new state, and the values themselves. */
@@ -143,7 +178,7 @@ export function stateOf(ocsf: OcsfEvent): {
 }
 
 function changeOf(ocsf: OcsfEvent, looks: Looks): readonly string[] {
-  const data = dataOf(ocsf);
+  const data = dataOf(ocsf, looks);
   if (!isObject(data.after)) return [];
   const before = new Map<string, unknown[]>();
   scalarsOf(data.before, '', before);

@@ -2,6 +2,7 @@
 
 export type { Answer, Failure, Wait } from './answer.ts';
 export type { ChangeRecord, Condition, ConditionRecord } from './change.ts';
+export { partOfChange, sidesOf } from './change-list.ts';
 export type {
   CopiedValues,
   Copying,

@@ -11,11 +11,11 @@ import {
   type OcsfMetadata,
   type PageContext,
   type ParsedRecord,
+  sidesOf,
   type Uid,
 } from '../contracts/index.ts';
 import { type BaseEvent, baseEventMaker } from './base.ts';
 import type { SourcePaths } from './branch.ts';
-import { sidesOf } from './change-list.ts';
 import {
   EventClass,
   factsOf,

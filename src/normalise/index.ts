@@ -1,6 +1,5 @@
 // The entry point of src/normalise: records to OCSF.
 
-export { partOfChange } from './change-list.ts';
 export { withInvalidUtf8 } from './encoding.ts';
 export { setBySluice } from './mapping.ts';
 export { compileNormaliser, mappingFlaws, type Normalise } from './normalise.ts';

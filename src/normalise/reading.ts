@@ -4,10 +4,9 @@
 // Invariants: every value of the record ends in a slot, in the rest or in both; no key of a record,
 // `__proto__` included, affects anything except the rest.
 
-import type { Json, JsonObject } from '../contracts/index.ts';
+import { type Json, type JsonObject, sidesOf } from '../contracts/index.ts';
 import { addressIn } from './address.ts';
 import { Branch, type BranchStep, commonRank, type SourcePaths, type Take } from './branch.ts';
-import { sidesOf } from './change-list.ts';
 import {
   other,
   type ReadSeverity,

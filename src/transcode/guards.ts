@@ -4,13 +4,13 @@
 // creates the same event except for the values themselves.
 
 import { isIPv6 } from 'node:net';
+import { partOfChange } from '../contracts/index.ts';
 import {
   type Attention,
   isIp,
   type Passing,
   parseTime,
   parseUsualTime,
-  partOfChange,
 } from '../normalise/index.ts';
 import { inArray, type LeafPath } from './record-shape.ts';
 import { care, digitsMax, isDigit, type ShapeTree } from './shape-tree.ts';

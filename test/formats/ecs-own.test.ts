@@ -2,8 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import { ecsLooks } from '../../formats/ecs.ts';
-import type { OwnFields } from '../../formats/ecs-own.ts';
-import { compileNormaliser } from '../../src/normalise/normalise.ts';
+import { type OwnFields, ownFieldsOf } from '../../formats/ecs-own.ts';
+import { compileNormaliser, type Mapping } from '../../src/normalise/normalise.ts';
+import { aContext, aUid } from '../normalise/ocsf.ts';
 import { anEvent } from '../support/an-event.ts';
 import { readEcs } from './ecs-reader.ts';
 import { makeFormat } from './make-format.ts';
@@ -140,5 +141,76 @@ describe('ecs has typed fields of sluice', () => {
       'url.full': 'https://ann@Hooks.Evil.example:8443/x?y',
       'url.domain': 'hooks.evil.example',
     });
+  });
+});
+
+describe('changes of records that are no audit events', () => {
+  const made = (kind: 'log' | 'drift', record: object, mapping?: Mapping) =>
+    ownFieldsOf(
+      compileNormaliser(kind, { time: [], id: null, ...(mapping && { mapping }) })(
+        JSON.parse(JSON.stringify(record)),
+        aUid,
+        aContext(kind),
+      ),
+    ).change;
+  const list = [
+    { field: 'enabled', from: true, to: false },
+    { field: 'action', from: 'block', to: 'log' },
+  ];
+  const rule = { entity_kind: 'rule', entity_id: 'r-7', observed_at: '2026-03-04T05:06:07Z' };
+  const entity: Mapping = { class: 'entity_management', fields: { 'entity.name': 'name' } };
+
+  test.each([
+    ['a log', 'log', { user: 'ann', changes: list }, undefined],
+    [
+      'a log with before and after',
+      'log',
+      { before: { enabled: true }, after: { enabled: false, action: 'log' } },
+      undefined,
+    ],
+    ['a mapped log', 'log', { name: 'x', user: 'ann', modified_properties: list }, entity],
+    [
+      'a created object',
+      'drift',
+      { ...rule, change: 'created', after: { enabled: false, action: 'log' } },
+      undefined,
+    ],
+    [
+      'a changed object',
+      'drift',
+      {
+        ...rule,
+        change: 'updated',
+        before: { enabled: true, kept: 1 },
+        after: { enabled: false, action: 'log', kept: 1 },
+      },
+      undefined,
+    ],
+    [
+      'a changed object with a mapping',
+      'drift',
+      {
+        ...rule,
+        change: 'updated',
+        before: { name: 'x', enabled: true },
+        after: { name: 'x', enabled: false, action: 'log' },
+      },
+      entity,
+    ],
+  ] as const)('%s has a list of its new values', (_, kind, record, mapping) => {
+    expect(made(kind, record, mapping)).toEqual(['enabled=false', 'action=log']);
+  });
+
+  test.each([
+    [
+      'an object at the first reading',
+      'drift',
+      { ...rule, change: 'state', after: { enabled: false } },
+    ],
+    ['a deleted object', 'drift', { ...rule, change: 'deleted', before: { enabled: false } }],
+    ['a log whose changes are a number', 'log', { changes: 3, after: '2026-01-01' }],
+    ['a log whose list is of another kind', 'log', { changes: [{ field: 'a' }, 5] }],
+  ] as const)('%s has none', (_, kind, record) => {
+    expect(made(kind, record)).toBeUndefined();
   });
 });

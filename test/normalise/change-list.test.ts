@@ -1,7 +1,7 @@
 // Lists of changes in audit records as two sides, and the verbs and states that detection rules need.
 
 import { describe, expect, test } from 'vitest';
-import { sidesOf } from '../../src/normalise/change-list.ts';
+import { sidesOf } from '../../src/contracts/change-list.ts';
 import { compileNormaliser } from '../../src/normalise/normalise.ts';
 import { aContext, aUid } from './ocsf.ts';
 

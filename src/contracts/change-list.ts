@@ -1,10 +1,9 @@
-// Reads a list of changes in an audit record, such as `[{"field":"enabled","from":true,"to":false}]`,
+// Reads a list of changes in a record, such as `[{"field":"enabled","from":true,"to":false}]`,
 // as two objects: the fields before and after. The words for the three members differ between
 // products. Invariants: a list is read whole or not at all; only names of fields decide the form of
 // the result, so that a transcoded line may copy the values.
 
-import { isObject, type Json, type JsonObject } from '../contracts/index.ts';
-import { canonicalName } from './slots.ts';
+import { isObject, type Json, type JsonObject } from './json.ts';
 
 /** The part of one change that a member holds. */
 type Part = 'field' | 'before' | 'after';
@@ -24,7 +23,7 @@ const fieldLengthMax = 256;
 
 /** The part of a change under this key; undefined: it has no meaning here. */
 export function partOfChange(key: string): Part | undefined {
-  return parts.get(canonicalName(key));
+  return parts.get(key.toLowerCase().replace(/[^a-z0-9]/g, ''));
 }
 
 /** A list's fields before and after. */
