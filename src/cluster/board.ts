@@ -1,6 +1,6 @@
-// A compacted partition on which processes of a state in Kafka leave word for each other: read from
-// its start, then followed, and written a record at a time. What must stay true: what is not as we
-// write it is left alone, since others may write there; and whoever writes knows when it is kept.
+// A compacted partition with messages between the processes of a state in Kafka: read from its start,
+// then followed, and written one record at a time. Invariants: a record in another form is ignored,
+// since other programs may write there; a write resolves only after Kafka has stored it.
 
 import { ProduceAcks } from '@platformatic/kafka';
 import {
@@ -42,16 +42,16 @@ export abstract class ControlLog {
     this.#place = place;
   }
 
-  /** Takes in what a record says, whose key is a list that begins with texts; null: it is gone. */
+  /** Applies a record, whose key is a list that begins with texts; null: the record was deleted. */
   protected abstract put(key: readonly (string | number)[], said: JsonObject | null): void;
 
-  /** Calls back after whatever was read; returns what ends that. */
+  /** Calls back after each read; the returned function ends that. */
   listen(received: () => void): () => void {
     this.#listeners.add(received);
     return () => this.#listeners.delete(received);
   }
 
-  /** Reads on, up to `waitMs` where there is nothing yet. Throws `sink_unreachable` or `sink_refused`. */
+  /** Reads the next records, and waits for them up to `waitMs`. Throws `sink_unreachable` or `sink_refused`. */
   async read(waitMs = readWaitMs): Promise<void> {
     try {
       if (this.#position === null) {
@@ -70,15 +70,15 @@ export abstract class ControlLog {
     }
   }
 
-  /** Reads all there is by now. Not while it is followed. */
+  /** Reads to the present end. Not while the partition is followed. */
   async readAll(): Promise<void> {
     const end = await this.#end();
     while (end !== null && (this.#position ?? -1n) < end) await this.read();
   }
 
   /**
-   * Reads all there is, and from then on whatever comes, until closed. Rejects with `sink_refused`
-   * where it may not be read; else waits for Kafka.
+   * Reads to the present end, and then each new record, until closed. Rejects with `sink_refused`
+   * if Kafka refuses the read; otherwise waits for Kafka.
    */
   async follow(log: Log): Promise<void> {
     const { signal } = this.#over;
@@ -111,7 +111,7 @@ export abstract class ControlLog {
     on().catch(() => undefined);
   }
 
-  /** While it is followed: resolves once all was read that was there when this was called. */
+  /** While the partition is followed: resolves after all records that existed at this call were read. */
   async caughtUp(): Promise<void> {
     const end = await this.#end();
     if (end === null) return;
@@ -149,7 +149,7 @@ export abstract class ControlLog {
     if (value === null || said !== null) this.put(key, said);
   }
 
-  /** Resolves once it is kept; null: what the key named is gone. Throws `sink_unreachable` or `sink_refused`. */
+  /** Resolves after Kafka has stored the record; null deletes the key. Throws `sink_unreachable` or `sink_refused`. */
   protected async write(key: readonly string[], value: Json): Promise<void> {
     const { clientId } = connectionOf(this.#settings);
     this.#producer ??= new Client({
@@ -163,7 +163,7 @@ export abstract class ControlLog {
     const message = {
       ...this.#place,
       key: Buffer.from(JSON.stringify(key)),
-      // A null is what the protocol has for what is gone; the library's types do not know it.
+      // The protocol uses null for a deleted key; the library's types do not know it.
       value: (value === null ? null : Buffer.from(JSON.stringify(value))) as Buffer,
     };
     try {

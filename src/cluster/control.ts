@@ -1,11 +1,12 @@
-// What operators have asked of the processes of a state in Kafka, from any machine: records of the
-// compacted topic `<prefix>.control`, of one partition. `["drain", INSTANCE]` is there while that
-// process is to own nothing; `["command", ID]` until whoever asked has its answer, which is
-// `["answer", ID]`; `["shards", "count"]` says in how many shards the state is, where there are
-// several; `["import", "state"]` is there while an import into several is not through;
-// `["deployment", "state"]` is whose state it is, and `["claim", NAME]` that a deployment wants it
-// (deployment.ts); `["home", SOURCE]` in which shard a source is read, and so has its state. What must stay true: a command and its answer have keys of their own, so that one that a broker has stored twice
-// stays answered.
+// Requests of operators to the processes of a state in Kafka, from any machine: records of the compacted topic
+// `<prefix>.control`, which has one partition. The keys:
+// - `["drain", INSTANCE]`: this process must own no shard
+// - `["command", ID]` and `["answer", ID]`: a request and its response, until the client has read the response
+// - `["shards", "count"]`: the number of shards, if there are several
+// - `["import", "state"]`: an import into several shards is not complete
+// - `["deployment", "state"]`: the deployment of the state; `["claim", NAME]`: one that requests the state (deployment.ts)
+// - `["home", SOURCE]`: the shard that reads a source and has its state
+// Invariant: a command and its answer have their own keys, so a command that a broker has stored twice stays answered.
 
 import { z } from 'zod';
 import { type Clock, isObject, type JsonObject } from '../contracts/index.ts';
@@ -14,15 +15,15 @@ import { ControlLog } from './board.ts';
 import { type Deployment, readDeployment } from './deployment.ts';
 import type { StateLogSettings } from './log/settings.ts';
 
-/** Something that one of the processes is to do. */
+/** A request that one of the processes carries out. */
 export interface ControlCommand {
   readonly id: string;
-  /** The stream, sink or source that it is about. */
+  /** The stream, sink or source of the request. */
   readonly name: string;
   readonly wish: Wish;
-  /** Whose process is to do it. */
+  /** The owner of this shard carries the request out. */
   readonly shard: number;
-  /** When it was asked for, by the clock of who asked; epoch milliseconds. */
+  /** Time of the request by the clock of the client; epoch milliseconds. */
   readonly at: number;
 }
 
@@ -45,12 +46,12 @@ export class Control extends ControlLog {
     super(settings, clock, { topic: `${settings.prefix}.control`, partition: 0 });
   }
 
-  /** The instances that are to own nothing. */
+  /** The instances that must own no shard. */
   get drained(): ReadonlySet<string> {
     return this.#drained;
   }
 
-  /** Commands by their ids, those that have an answer too. */
+  /** Commands by id, also those with an answer. */
   get commands(): ReadonlyMap<string, ControlCommand> {
     return this.#commands;
   }
@@ -59,22 +60,22 @@ export class Control extends ControlLog {
     return this.#answers;
   }
 
-  /** In how many shards the state is, by whoever began it; null: nobody has said, or there is one. */
+  /** The number of shards, as stored by the first process; null: one shard, or not stored yet. */
   get shards(): number | null {
     return this.#shards;
   }
 
-  /** Whether an import into several shards is under way, or was broken off. */
+  /** Whether an import into several shards is not complete. */
   get isImporting(): boolean {
     return this.#isImporting;
   }
 
-  /** Whose state it is; null: no process has stored it. */
+  /** The deployment of the state; null: no process has stored it. */
   get deployment(): Deployment | null {
     return this.#deployment;
   }
 
-  /** Deployments that want the state, the first one first. */
+  /** Deployments that request the state, oldest first. */
   get claims(): readonly Deployment[] {
     return [...this.#claims.values()];
   }
@@ -98,7 +99,7 @@ export class Control extends ControlLog {
     await this.write(['claim', name], null);
   }
 
-  /** Stores whose state it is. */
+  /** Stores the deployment of the state. */
   async belongsTo({ name, upstreams }: Deployment): Promise<void> {
     await this.write(['deployment', 'state'], { name, upstreams });
     this.#deployment = { name, upstreams };
@@ -130,7 +131,7 @@ export class Control extends ControlLog {
     this.#hasOldGroups = isClosing;
   }
 
-  /** Says that an import into several shards has begun, or is through: no shard is worked on between. */
+  /** Stores that an import into several shards has started, or is complete. Between the two no shard runs. */
   async importing(isImporting: boolean): Promise<void> {
     await this.write(['import', 'state'], isImporting ? {} : null);
     this.#isImporting = isImporting;
@@ -145,7 +146,7 @@ export class Control extends ControlLog {
     this.#answers.set(id, answer);
   }
 
-  /** Nobody needs it any more: who asked has its answer, or does not wait for it. */
+  /** Deletes a command and its answer: the client has the answer, or waits no longer. */
   async withdraw(id: string): Promise<void> {
     await this.write(['command', id], null);
     if (this.#answers.has(id)) await this.write(['answer', id], null);

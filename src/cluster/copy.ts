@@ -1,6 +1,5 @@
-// Copies of a state in Kafka on a disk of one's own, for those who look at it from anywhere: of one
-// shard, up to what is committed there, and on from there as often as one looks. Nobody who works
-// with it is disturbed.
+// A copy of one shard of a state in Kafka on the local disk, for commands and pages on any machine. Each look
+// continues from the position of the last one, up to the committed end. Invariant: the owner is not disturbed.
 
 import type { Clock } from '../contracts/index.ts';
 import { keyLengths } from '../hold/index.ts';
@@ -10,14 +9,14 @@ import { committedRecords } from './log/reader.ts';
 import { RowReader } from './log/rows.ts';
 import { type StateLogSettings, shardNames } from './log/settings.ts';
 
-/** What the status of streams, sinks and pairs is made of: neither pages nor the identities of records. */
+/** The tables of the status of streams, sinks and pairs: neither pages nor identities of records. */
 const fields = [
   ...['meta', 'checkpoint', 'position', 'dead_letter', 'note', 'request', 'trail'],
   ...['pair', 'pair_record', 'pair_waiting'],
 ];
 const stalledMs = 20_000;
 
-/** What tells how streams and sinks of a shard stand, in a directory. */
+/** The status of the streams and sinks of a shard, in a directory. */
 export class StateCopy {
   readonly #settings: StateLogSettings;
   readonly #clock: Clock;
@@ -39,23 +38,23 @@ export class StateCopy {
   }
 
   /**
-   * Has all that is committed by now; false: there is no state in Kafka. Throws `sink_unreachable`,
-   * and a KafkaFailure where the cluster refuses.
+   * Reads to the committed end; false: there is no state in Kafka. Throws `sink_unreachable`, and a
+   * KafkaFailure if the cluster refuses.
    */
   async catchUp(): Promise<boolean> {
     const { state, dead } = shardNames(this.#settings);
     if (!(await this.#client.has(state.topic))) return false;
-    // One that was killed may have left a transaction open, which only its successor ends.
+    // A killed process may have left a transaction open, which only its successor ends.
     const end = await this.#client.stableEnd(state);
     if (this.#isClosed) throw new Error('the copy is closed');
-    // It ends before what was read where it was made anew.
+    // If the topic was recreated, it ends before the position.
     if (this.#copy === null || end < (this.#positions.get(state.topic) ?? 0n)) {
       this.#copy?.close();
       this.#copy = new Rebuilding(this.#dir);
       this.#positions.clear();
     }
     await this.#read(this.#copy, state, end);
-    // None was made by an older version.
+    // An older version creates none.
     if (await this.#client.has(dead.topic)) {
       await this.#read(this.#copy, dead, await this.#client.stableEnd(dead));
     }
@@ -71,7 +70,7 @@ export class StateCopy {
     this.#positions.set(part.topic, end > from ? end : from);
   }
 
-  /** Leaves the directory as it is. */
+  /** Closes the connections. The directory remains. */
   close(): void {
     this.#isClosed = true;
     this.#copy?.close();

@@ -29,7 +29,7 @@ export function deploymentOf(
   return { name: `${first}-${digest}`, upstreams, isNamed: false };
 }
 
-/** In the letters that `state.kafka.deployment` takes. */
+/** In the characters that `state.kafka.deployment` accepts. */
 function hostOf(address: string): string {
   const host = URL.parse(address)?.hostname ?? 'sluice';
   return host.replaceAll(/[^A-Za-z0-9.-]/g, '-').slice(0, 100);

@@ -1,10 +1,10 @@
-// What those are told who ask Kafka about a state there, and get no good answer.
+// Errors of requests to Kafka about a state there, as users see them.
 
 import { ExportError } from '../contracts/index.ts';
 import { KafkaFailure } from '../kafka/index.ts';
 import { kafkaFailureOf } from '../kafka/log-client.ts';
 
-/** `sink_unreachable` or `sink_refused`; what is told already, as it is. */
+/** `sink_unreachable` or `sink_refused`; an ExportError is returned unchanged. */
 export function clusterError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   const failure = error instanceof KafkaFailure ? error : kafkaFailureOf(error, doing);

@@ -1,6 +1,6 @@
-// Whether a group has heard of this process of late: while it has, no other process can have begun
-// with what this one has. What must stay true: that is told by this machine's own clocks, and both
-// count, since the monotonic one stands still while a machine sleeps.
+// Whether a group has answered this process recently: while it has, no successor can have started. Invariant: the time
+// since is measured by the clocks of this machine, and the longer one counts, since the monotonic clock stops while a
+// machine sleeps.
 
 import type { Clock, Log } from '../contracts/index.ts';
 
@@ -10,45 +10,45 @@ export interface SentAt {
   readonly now: number;
 }
 
-/** Of the session: who was not heard for so long asks for nothing more, which leaves an answer time to come. */
+/** Share of the session. After so long without an answer no new request starts, so that open ones can end in time. */
 const silentShareMax = 2 / 3;
 
-/** What it is told by. */
-interface HearingTools {
+/** Dependencies. */
+interface ContactTools {
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What is known of when the group has heard of this process. */
+/** The last contact with the group. */
 export class GroupContact {
   readonly #sessionMs: number;
-  readonly #tools: HearingTools;
+  readonly #tools: ContactTools;
   #last: SentAt = { monotonic: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
   #isSilenceTold = false;
 
-  constructor(sessionMs: number, tools: HearingTools) {
+  constructor(sessionMs: number, tools: ContactTools) {
     this.#sessionMs = sessionMs;
     this.#tools = tools;
   }
 
-  /** When what the group has answered last was sent. */
+  /** The time of the last request that the group has answered. */
   get last(): SentAt {
     return this.#last;
   }
 
-  /** When that was sent, epoch milliseconds; null: the group has not answered yet. */
-  get heardAt(): number | null {
+  /** The same in epoch milliseconds; null: no answer yet. */
+  get answeredAt(): number | null {
     const { now } = this.#last;
     return Number.isFinite(now) ? now : null;
   }
 
-  /** The group has answered what was sent then. */
+  /** The group has answered a request of this time. */
   note(sentAt: SentAt): void {
     this.#last = sentAt;
   }
 
   /**
-   * True while no successor can have begun. Told in the log when that ends, and when it is so again.
+   * True while no successor can have started. Each change is logged.
    */
   readonly hasContact = (): boolean => {
     const { clock, log } = this.#tools;

@@ -1,6 +1,5 @@
-// Whether a state can be held in Kafka as the config has it: brokers, topics, rights, transactions
-// and the group of owners, each looked at from outside. What must stay true: nothing is changed, and
-// whoever works there meanwhile is left alone.
+// Checks whether Kafka can store a state as configured: brokers, topics, rights, transactions and the group of owners.
+// Invariant: nothing is changed, and running processes are not disturbed.
 
 import { type HostPort, hostPortText } from '../contracts/config.ts';
 import { type Clock, ExportError } from '../contracts/index.ts';
@@ -16,12 +15,12 @@ import { requestBytesMax } from './log/writer.ts';
 import { type DescribedTopic, OwnerQuery } from './queries.ts';
 import { type AclOperation, notAllowed, type Right, rightsOf } from './rights.ts';
 
-/** Something that was looked at. */
+/** One finding. */
 export interface ClusterFinding {
   readonly subject: string;
-  /** Why a run would not go well with it; null: it would. */
+  /** Why a run would fail; null: it would not. */
   readonly cause: ExportError | null;
-  /** It would, and there is something to know. */
+  /** A run would work; the finding is only a note. */
   readonly isNote?: true;
 }
 
@@ -33,10 +32,10 @@ const settingNames = [
   ...['min.insync.replicas', 'unclean.leader.election.enable'],
 ] as const;
 const firstRecordsMsMax = 10_000;
-/** Beside the records of a batch: its own head, and what each record has. */
+/** Added to the records of a batch: its header, and the overhead of each record. */
 const batchBytesBeside = 16 * 1024;
 
-/** Looks, one after the other; ends early where nothing more can be seen. */
+/** The findings, one after the other; ends early if the rest cannot be checked. */
 export async function* inspectCluster(
   settings: StateLogSettings,
   clock: Clock,
@@ -61,7 +60,7 @@ export async function* inspectCluster(
   }
 }
 
-/** Returns whether none of them can be asked anything. */
+/** Returns whether no broker can be reached. */
 async function* brokerFindings(
   asking: OwnerQuery,
   { brokers }: StateLogSettings,
@@ -134,7 +133,7 @@ interface Topic {
   readonly described: DescribedTopic | undefined;
 }
 
-/** Returns whether it can be read. */
+/** Returns whether the topic can be read. */
 async function* topicFindings(
   asking: OwnerQuery,
   of: Topic,
@@ -174,7 +173,7 @@ async function* topicFindings(
   return mayRead;
 }
 
-/** Whether what a topic begins with is ours; what others have asked for is not looked at. */
+/** Whether the first records of a topic are sluice's. The control topic is skipped: other programs may write there. */
 async function* foreignFindings(
   settings: StateLogSettings,
   topic: string,
@@ -220,7 +219,7 @@ function partsText(topic: DescribedTopic): string {
   return `${of(parts, 'partition')}, each on ${of(copies, 'broker')}`;
 }
 
-/** What makes writing impossible, or loses what was committed. */
+/** A setting that makes writing impossible, or loses committed records. */
 function unfit(
   topic: string,
   described: DescribedTopic,

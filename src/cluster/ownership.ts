@@ -22,19 +22,19 @@ import { GroupContact, type SentAt } from './group-contact.ts';
 import { connectionOf, type MemberSettings, ownersOf, processName } from './log/settings.ts';
 import type { SelfDescription } from './processes.ts';
 
-/** What a membership works with. */
+/** Dependencies of a membership. */
 export interface MemberDeps {
   readonly log: Log;
   readonly clock: Clock;
-  /** Whether this process is to own nothing, from the next time on that it owns nothing. */
+  /** Whether this process must accept no shard. Owned shards stay until they are released. */
   readonly isDrained?: () => boolean;
   /** Called with the time of each request that the group has answered; epoch milliseconds. */
-  readonly heard?: (at: number) => void;
-  /** Aborts when the process ends; left out: `close` says so. */
+  readonly answered?: (at: number) => void;
+  /** Aborts when the process ends; default: the argument of `close` decides. */
   readonly ending?: AbortSignal;
 }
 
-/** What a process reports of a shard, and gets reports of. */
+/** Calls about one shard. */
 export interface ShardDeps {
   readonly log: Log;
   /** Called once, when another process owns the shard and this one waits. */
@@ -59,19 +59,19 @@ export interface Membership {
   readonly hasContact: () => boolean;
   /** How often the group has removed this process: another one may have owned since. */
   readonly givenUp: number;
-  /** When the group has answered last, epoch milliseconds; null: it has not. */
-  readonly heardAt: number | null;
+  /** Time of the last answer of the group, epoch milliseconds; null: none yet. */
+  readonly answeredAt: number | null;
   /**
-   * Asks the group, and resolves where this process still owns the shard: with a number that has grown where the group had
-   * removed it meanwhile, and others may have owned. Rejects with `state_locked` where another process owns, so that this one
-   * takes nothing from its successor.
+   * Queries the group, and resolves if this process still owns the shard: with a number that has grown if the group had
+   * removed the process meanwhile, so others may have been the owner. Rejects with `state_locked` if another process is the
+   * owner, so that this one does not fence its successor.
    */
   readonly confirm: (signal?: AbortSignal) => Promise<number>;
-  /** Releases the shard, so that another process owns it at once; `isEnd`, as if left out: unless its place waits for it. */
+  /** Releases the shard, so that another process owns it at once. `isEnd` (default): not if its membership is kept. */
   close(isEnd?: boolean): Promise<void>;
 }
 
-/** What a member reports, and the text by which a change of it is noticed. */
+/** The report of a member, and the text by which a change is noticed. */
 interface Report {
   readonly key: string;
   readonly metadata: Buffer;
@@ -92,29 +92,29 @@ export class GroupMember {
   #isNameTaken = false;
   #isRunning = false;
   #givenUp = 0;
-  /** Grows when the group has to share out again though the shards that this process accepts are the same. */
+  /** Grows when the group must assign again although this process accepts the same shards. */
   #releases = 0;
-  /** What the group knows; null: nothing. */
+  /** The key of the last report that the group has; null: none. */
   #reported: string | null = null;
   /** Ends the pause before the next heartbeat. */
   #nap = new AbortController();
-  /** A heartbeat that is not sent yet, and the one under way. */
+  /** The next heartbeat, not sent yet, and the present one. */
   #next: Promise<boolean> | null = null;
   #beating: Promise<unknown> = Promise.resolve();
-  /** When the group has heard of this process. */
-  readonly hearing: GroupContact;
+  /** The contact with the group. */
+  readonly contact: GroupContact;
 
   constructor(settings: MemberSettings, deps: MemberDeps) {
     this.#settings = settings;
     this.#deps = deps;
-    this.hearing = new GroupContact(settings.sessionMs, deps);
+    this.contact = new GroupContact(settings.sessionMs, deps);
     this.#group = ownersOf(settings);
     this.#self = {
       ...{ host: hostname(), pid: process.pid, startedAt: deps.clock.now() },
       ...{ deployment: settings.deployment(), process: processName(settings) },
     };
     const options = connectionOf(settings);
-    // The broker answers a member that joins once all others have, or were removed.
+    // The broker answers a joining member after all others have joined or were removed.
     const requestTimeout = settings.sessionMs + requestMsBeyondSession;
     this.#connections = new Connections({
       ...options,
@@ -150,7 +150,7 @@ export class GroupMember {
     return claim;
   }
 
-  /** That another process has come under this one's name: to join again would only put that one out. */
+  /** Another process has the instance name of this one: to join again would only remove that one. */
   get nameTaken(): ExportError | null {
     return this.#isNameTaken ? this.#sameName() : null;
   }
@@ -160,7 +160,7 @@ export class GroupMember {
     return this.#givenUp;
   }
 
-  /** Why a shard is not this process's any more. */
+  /** Why this process does not own a shard any more. */
   get whyLost(): ExportError {
     return this.#isNameTaken ? this.#sameName() : this.#ownedElsewhere();
   }
@@ -170,7 +170,7 @@ export class GroupMember {
     return this.#over.signal;
   }
 
-  /** Sends a heartbeat from now on; resolves with whether the group knows this process as it was. All who wait share one. */
+  /** Sends a new heartbeat; resolves with whether the membership is unchanged. Callers that wait share one heartbeat. */
   isMember(): Promise<boolean> {
     this.#next ??= this.#beating.then(() => {
       this.#next = null;
@@ -181,7 +181,7 @@ export class GroupMember {
     return this.#next;
   }
 
-  /** Leaves, so that other processes own its shards at once; `isEnd`, as if left out: unless its place waits for it. */
+  /** Leaves the group, so that other processes own its shards at once. `isEnd` (default): not if its membership is kept. */
   async close(isEnd = true): Promise<void> {
     const coordinator = this.#isKept(isEnd) ? null : this.#coordinator;
     this.#over.abort(new Error('the membership is over'));
@@ -199,14 +199,14 @@ export class GroupMember {
     this.#connections.cut();
   }
 
-  /** Whether its place waits for it, by its name, until the session is over (KIP-345). */
+  /** Whether the group keeps the membership by its instance name until the session is over (KIP-345). */
   #isKept(isEnd: boolean): boolean {
     const { instance, leavesAtEnd = true } = this.#settings;
     const isDrained = this.#deps.isDrained?.() === true;
     return isEnd && !isDrained && instance !== undefined && !leavesAtEnd;
   }
 
-  /** The group learns it at once; where the place of this process waits for it, not at all: false then. */
+  /** Releases a shard in the group at once. False: the membership is kept, so the shard is too. */
   #release(shard: number, claim: Ownership, isEnd: boolean): boolean {
     if (this.#isKept(isEnd)) return false;
     if (this.#claims.get(shard) === claim) this.#claims.delete(shard);
@@ -215,7 +215,7 @@ export class GroupMember {
     return true;
   }
 
-  /** Takes part in the group, from the first shard on. */
+  /** Joins the group at the first shard. */
   #keep(): void {
     this.#nap.abort();
     if (this.#isRunning) return;
@@ -229,7 +229,7 @@ export class GroupMember {
     const { signal } = this.#over;
     while (!signal.aborted && !this.#isNameTaken) {
       try {
-        await this.#round(signal);
+        await this.#step(signal);
       } catch (error) {
         if (signal.aborted) return;
         if (this.#owned.length === 0) {
@@ -248,8 +248,8 @@ export class GroupMember {
     return [...this.#claims.values()].filter(({ since }) => since !== null);
   }
 
-  /** A heartbeat after its pause, or what is due instead: joining, or looking for the coordinator. */
-  async #round(signal: AbortSignal): Promise<void> {
+  /** One step: a pause and a heartbeat, or a join if it is due. */
+  async #step(signal: AbortSignal): Promise<void> {
     if (this.#generation < 0 || this.#report().key !== this.#reported) {
       await this.#join().catch(async (error) => {
         signal.throwIfAborted();
@@ -264,7 +264,7 @@ export class GroupMember {
     if (!(await this.isMember())) await this.#deps.clock.sleep(pauseMs, signal);
   }
 
-  /** Ends early where the group has to learn something. */
+  /** Ends early if the report has changed. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     this.#nap = new AbortController();
     const early = AbortSignal.any([signal, this.#nap.signal]);
@@ -272,7 +272,7 @@ export class GroupMember {
     signal.throwIfAborted();
   }
 
-  /** What the group is to know. A member can change it only by joining again. */
+  /** The present report. A member can change its report only by joining again. */
   #report(): Report {
     const { shards = 1 } = this.#settings;
     const isDrained = this.#deps.isDrained?.() === true;
@@ -304,13 +304,13 @@ export class GroupMember {
       this.#note(sentAt);
       return true;
     } catch (error) {
-      // What is said of an earlier membership says nothing of this one.
+      // An answer to an earlier membership does not concern this one.
       if (generation === this.#generation && !this.over.aborted) this.#learn(error);
       return false;
     }
   }
 
-  /** What an answer says of the membership. Throws where asking again is of no use. */
+  /** Applies an error response to the membership. Throws if a repeated request cannot help. */
   #learn(error: unknown): void {
     const answer = answerIn(error);
     switch (answer) {
@@ -324,7 +324,7 @@ export class GroupMember {
         this.#generation = -1;
         return;
       case 'FENCED_INSTANCE_ID':
-        // Another process has this one's name; to join again would only put that one out.
+        // Another process has the instance name of this one: to join again would only remove that one.
         this.#isNameTaken = true;
         for (const claim of this.#claims.values()) claim.lose(this.#sameName());
         return;
@@ -355,7 +355,7 @@ export class GroupMember {
         ...[protocolType, [{ name, metadata }], null],
       );
     const joined = await ask().catch(async (error) => {
-      // The broker names new members, and wants to see that they have heard it.
+      // The broker gives a new member its id, and requires a second request with it.
       if (answerIn(error) !== 'MEMBER_ID_REQUIRED') throw error;
       this.#memberId = (error.response as joinGroupV9.JoinGroupResponse).memberId;
       return await ask();
@@ -382,7 +382,7 @@ export class GroupMember {
       else if (claim.since !== null) claim.lose(this.#ownedElsewhere());
       if (gives.includes(shard)) claim.give();
     }
-    // A restart under the same name gets what it had before, which it may not accept now.
+    // A restart under the same name gets its earlier shards, which it may not accept now.
     if (shards.some((shard) => this.#claims.get(shard)?.since == null)) this.#releases += 1;
   }
 
@@ -394,8 +394,8 @@ export class GroupMember {
   }
 
   #note(sentAt: SentAt): void {
-    this.hearing.note(sentAt);
-    this.#deps.heard?.(sentAt.now);
+    this.contact.note(sentAt);
+    this.#deps.answered?.(sentAt.now);
   }
 
   #moment() {
@@ -435,7 +435,7 @@ export class GroupMember {
   }
 }
 
-/** A shard of a process: accepted, owned, and released. */
+/** A shard of a process: accepted, owned, released. */
 export class Ownership implements Membership {
   readonly #member: GroupMember;
   readonly #clock: Clock;
@@ -446,7 +446,7 @@ export class Ownership implements Membership {
   #isOver = false;
   #isReported = false;
 
-  /** `release` is called when the process releases the shard; false: its place waits for it. */
+  /** `release` is called when the process releases the shard; it returns false if the membership is kept. */
   constructor(
     member: GroupMember,
     clock: Clock,
@@ -475,8 +475,8 @@ export class Ownership implements Membership {
         get givenUp() {
           return shard.givenUp;
         },
-        get heardAt() {
-          return shard.heardAt;
+        get answeredAt() {
+          return shard.answeredAt;
         },
         close: (isEnd) => member.close(isEnd),
       };
@@ -491,37 +491,37 @@ export class Ownership implements Membership {
     return this.#gained.promise;
   }
 
-  /** The generation since which this process owns it; null: it does not. */
+  /** The generation since which this process owns the shard; null: it does not. */
   get since(): number | null {
     return this.#since;
   }
 
-  /** Another process owns it since, or this one does not accept it any more. */
+  /** Another process owns the shard, or this one does not accept it any more. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  get hearing(): GroupContact {
-    return this.#member.hearing;
+  get contact(): GroupContact {
+    return this.#member.contact;
   }
 
   get hasContact(): () => boolean {
-    return this.#member.hearing.hasContact;
+    return this.#member.contact.hasContact;
   }
 
   get givenUp(): number {
     return this.#member.givenUp;
   }
 
-  get heardAt(): number | null {
-    return this.#member.hearing.heardAt;
+  get answeredAt(): number | null {
+    return this.#member.contact.answeredAt;
   }
 
   readonly confirm = async (signal = this.#member.over): Promise<number> => {
     while (this.#since !== null) {
       const isMember = await this.#member.isMember();
       if (isMember && this.#since !== null) return this.#member.givenUp;
-      // Meanwhile the member joins again, and learns which process owns it.
+      // Meanwhile the member joins again, and gets the present owner.
       await this.#clock.sleep(pauseMs, signal);
     }
     throw this.#member.whyLost;
@@ -540,7 +540,7 @@ export class Ownership implements Membership {
     this.#gained.resolve();
   }
 
-  /** The group has assigned it to another process, which had it before. */
+  /** Another process owns the shard, and this one waits. */
   standBy(group: string, generation: number, isDrained: boolean): void {
     if (this.#isReported || this.#isOver) return;
     this.#isReported = true;
@@ -549,7 +549,7 @@ export class Ownership implements Membership {
     this.#deps.waits?.();
   }
 
-  /** It is to be released in order. */
+  /** The shard must be stopped in order and released. */
   give(): void {
     if (this.#since !== null) this.#deps.gives?.();
   }
@@ -570,7 +570,7 @@ export class Ownership implements Membership {
   }
 }
 
-/** The protocol error that a broker has answered with, by its name. */
+/** The name of the protocol error in a response. */
 function answerIn(error: unknown): string | null {
   if (!(error instanceof ResponseError)) return null;
   const [first] = error.errors as readonly { readonly apiId?: string }[];

@@ -1,5 +1,5 @@
-// The processes of a state in Kafka: the members of the group of owners, with what each has said of
-// itself when it joined. Looking changes nothing there.
+// The processes of a state in Kafka: the members of the group of owners, each with the description that it has sent when it
+// joined. Invariant: nothing is changed.
 
 import type { Clock, JsonObject } from '../contracts/index.ts';
 import { shareIn } from './assignment.ts';
@@ -8,38 +8,38 @@ import { clusterError } from './failure.ts';
 import { ownersOf, type StateLogSettings } from './log/settings.ts';
 import { type DescribedGroup, OwnerQuery } from './queries.ts';
 
-/** What a process says of itself; of what another version says, nulls. */
+/** A process's description of itself; null: a field that another version does not have. */
 export interface SelfDescription {
   readonly host: string | null;
   readonly pid: number | null;
   /** Epoch milliseconds. */
   readonly startedAt: number | null;
-  /** Whose work it does (`MemberSettings.deployment`). */
+  /** Its deployment (`MemberSettings.deployment`). */
   readonly deployment: readonly string[];
-  /** What it says of its config; null: nothing. */
+  /** The fingerprint of its config; null: none. */
   readonly print: ConfigPrint | null;
   /** Its name (`processName`). */
   readonly process: string | null;
 }
 
-/** One of them. */
+/** One process. */
 export interface ClusterProcess extends SelfDescription {
-  /** `state.kafka.instance`; null: it was given none. */
+  /** `state.kafka.instance`; null: not set. */
   readonly instance: string | null;
-  /** From where it speaks to the brokers. */
+  /** Its address as the brokers see it. */
   readonly address: string;
   /** The shards that it owns. */
   readonly owns: readonly number[];
-  /** It owns any; else it stands by. */
+  /** It owns a shard; otherwise it is on standby. */
   readonly works: boolean;
-  /** It has told the group that it is to own nothing. */
+  /** It has reported that it is drained. */
   readonly isDrained: boolean;
 }
 
 const unsettled = new Set(['PreparingRebalance', 'CompletingRebalance']);
 const pauseMs = 200;
 
-/** All of them, who works first. Throws `sink_unreachable` or `sink_refused`. */
+/** All processes, owners first. Throws `sink_unreachable` or `sink_refused`. */
 export async function processesOf(
   settings: StateLogSettings,
   clock: Clock,
@@ -53,8 +53,8 @@ export async function processesOf(
 }
 
 /**
- * The same for whoever asks again and again. While members come and go brokers tell neither what one
- * has said nor what it has: until the group is settled is waited for as long as that.
+ * The same with an open query, for repeated looks. During a rebalance brokers send neither descriptions nor assignments:
+ * waits up to `waitMs` for its end.
  */
 export async function askForProcesses(
   asking: OwnerQuery,
@@ -95,7 +95,7 @@ function processOf(member: DescribedGroup['members'][number]): ClusterProcess {
   };
 }
 
-/** Others may write there: what is not as we write it is not known. */
+/** Other programs may join: a description in another form counts as empty. */
 function said(metadata: Buffer): SelfDescription & Pick<ClusterProcess, 'isDrained'> {
   let reported: JsonObject = {};
   try {
@@ -116,7 +116,7 @@ function said(metadata: Buffer): SelfDescription & Pick<ClusterProcess, 'isDrain
   };
 }
 
-/** Of what no date can be made it cannot be told. */
+/** Whether a date has this time. */
 function isTime(at: number): boolean {
   return !Number.isNaN(new Date(at).getTime());
 }

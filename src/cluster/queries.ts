@@ -1,5 +1,5 @@
-// Single requests to a cluster, for those who look at it: who the brokers are, what a topic, a
-// group or a transactional id is to this account. What must stay true: nothing is changed there.
+// Single requests to a cluster for commands that only look: the brokers, and the rights of this account to a topic, a group
+// or a transactional id. Invariant: nothing is changed there.
 
 import {
   type Broker,
@@ -26,7 +26,7 @@ export type DescribedTopic = metadataV12.MetadataResponseTopic;
 /** A group as its coordinator describes it. */
 export type DescribedGroup = describeGroupsV5.DescribeGroupsResponseGroup;
 
-/** What a coordinator that is being found or loaded answers; both pass. */
+/** Errors of a coordinator that is being found or loaded; they are temporary. */
 const passing = ['COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS', 'NOT_COORDINATOR'];
 /** The same as codes (https://kafka.apache.org/protocol.html#protocol_error_codes). */
 const coordinatorCodes = [15, 14, 16];
@@ -38,7 +38,7 @@ const createMsMax = 10_000;
 const patienceMs = 10_000;
 const transactionMs = 30_000;
 
-/** Asks until it is closed. */
+/** Sends requests until it is closed. */
 export class OwnerQuery {
   readonly #connections: Connections;
   readonly #brokers: readonly HostPort[];
@@ -50,12 +50,12 @@ export class OwnerQuery {
     this.#clock = clock;
   }
 
-  /** Resolves once a broker has let us in. */
+  /** Resolves after a broker has accepted the connection. */
   async reach(broker: HostPort): Promise<void> {
     await this.#connections.to(broker);
   }
 
-  /** The brokers, and the topics with what this account may do there; one that is not there too. */
+  /** The brokers, and the topics with the rights of this account, also missing topics. */
   async cluster(topics: readonly string[]): Promise<metadataV12.MetadataResponse> {
     const { async: send } = metadataV12.api;
     return await answered(send(await this.#any(), [...topics], false, true));
@@ -73,17 +73,17 @@ export class OwnerQuery {
     return new Map(results[0]?.configs.map(({ name, value }) => [name, value]));
   }
 
-  /** Resolves where a topic could be made, which it is not. */
+  /** Resolves if a topic could be created. It is not created. */
   async couldMake(topic: createTopicsV7.CreateTopicsRequestTopic): Promise<void> {
     await createTopicsV7.api.async(await this.#any(), [topic], createMsMax, true);
   }
 
-  /** A group; without members where it is not there. */
+  /** A group; one without members if it does not exist. */
   async group(id: string): Promise<DescribedGroup | null> {
     return await this.#withCoordinator(FindCoordinatorKeyTypes.GROUP, id, async (coordinator) => {
       const answer = await answered(describeGroupsV5.api.async(coordinator, [id], true));
       const group = answer.groups[0] ?? null;
-      // On a new cluster the coordinator is still loading: it then names no rights, which does not mean that there are none.
+      // On a new cluster the coordinator is still loading, and names no rights although the account may have them.
       const name = passing[coordinatorCodes.indexOf(group?.errorCode ?? 0)];
       if (name === undefined) return group;
       const message = `Kafka answered ${name} (the group ${id})`;
@@ -104,9 +104,8 @@ export class OwnerQuery {
   }
 
   /**
-   * Resolves where this account may write under a transactional id. The request names an epoch
-   * without the producer that has it: brokers look at the rights first and refuse it for that
-   * then, so that whoever writes under the id is left alone.
+   * Resolves if this account may write under a transactional id. The request names an epoch without its producer: brokers
+   * check the rights first and then refuse the request, so the present writer is not fenced.
    */
   async mayWriteUnder(transactionalId: string): Promise<void> {
     const type = FindCoordinatorKeyTypes.TRANSACTION;
@@ -120,7 +119,7 @@ export class OwnerQuery {
     });
   }
 
-  /** Cuts all connections: whatever waits for an answer rejects. */
+  /** Cuts all connections: open requests reject. */
   close(): void {
     this.#connections.cut();
   }
@@ -162,7 +161,7 @@ function isAnswer(error: unknown, name: string): boolean {
   return kafkaFailureOf(error).message.includes(`Kafka answered ${name} `);
 }
 
-/** An answer with errors in parts of it, which the library throws, as it came. */
+/** A response with errors in some parts, which the library throws; returned unchanged. */
 async function answered<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked;

@@ -1,22 +1,22 @@
-// What the account that works with a state in Kafka must be allowed there: one list, by which it is
-// looked for (inspect.ts) and printed for whoever grants it (commands/cluster/acls.ts).
+// The rights that the account of a state in Kafka needs: one list, which `check --connect` compares (inspect.ts) and
+// `sluice cluster acls` prints.
 
 import { ownersOf, type StateLogSettings } from './log/settings.ts';
 
 /** Kafka's operations on a resource, by the names of `kafka-acls.sh --operation`. */
 export type AclOperation = 'Read' | 'Write' | 'Create' | 'Delete' | 'DescribeConfigs';
 
-/** What is allowed on a resource, or on all whose names begin with `name`. */
+/** Rights on a resource, or on all resources whose names begin with `name`. */
 export interface Right {
-  /** As the option of `kafka-acls.sh` is called. */
+  /** The name of the option of `kafka-acls.sh`. */
   readonly resource: 'topic' | 'transactional-id' | 'group';
   readonly pattern: 'literal' | 'prefixed';
   readonly name: string;
-  /** Read, Write and Delete allow Describe as well. */
+  /** Read, Write and Delete imply Describe. */
   readonly operations: readonly AclOperation[];
 }
 
-/** All that is needed; `Create` only while the topics are not there. */
+/** All rights; `Create` is needed only until the topics exist. */
 export function rightsOf({ prefix }: Pick<StateLogSettings, 'prefix'>): readonly Right[] {
   const literal = { pattern: 'literal' } as const;
   return [
@@ -43,7 +43,7 @@ export function rightsOf({ prefix }: Pick<StateLogSettings, 'prefix'>): readonly
   ];
 }
 
-/** Positions in the bit fields by which brokers tell what is allowed (Kafka's `AclOperation`). */
+/** Bits of the allowed operations in responses of brokers (Kafka's `AclOperation`). */
 const bits: Readonly<Record<AclOperation, number>> = {
   Read: 3,
   Write: 4,
@@ -52,7 +52,7 @@ const bits: Readonly<Record<AclOperation, number>> = {
   DescribeConfigs: 10,
 };
 
-/** What of `wanted` a broker's bit field does not allow. */
+/** The operations that a broker's bit field does not allow. */
 export function notAllowed(
   field: number,
   requested: readonly AclOperation[],

@@ -1,7 +1,6 @@
-// The whole of a state in Kafka, looked at by any process of it, or none: which processes are in the
-// group and own which shards, and how streams and sinks stand by what is committed. What must stay true: nobody who
-// works there is disturbed, and Kafka is asked for little: what was read once is followed and not
-// read again, and the state of a shard of one's own is on the disk already.
+// A view of a whole state in Kafka, from any machine: the processes of the group with their shards, and the committed status of
+// streams and sinks. Invariants: owners are not disturbed; Kafka gets few requests, since copies continue from their last
+// position, and the state of an own shard is on the local disk.
 
 import { rmSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -33,11 +32,11 @@ import type { WholePlan } from './plan.ts';
 import { planToLook } from './plan-to-look.ts';
 import { differencesAmong } from './watch-configs.ts';
 
-/** Where and by which config it is looked. */
+/** Dependencies of a look. */
 export interface LookDeps {
-  /** One with its state in Kafka; another one after a reload. */
+  /** A config with its state in Kafka; another one after a reload. */
   readonly config: () => Config;
-  /** Of its own: what is copied from Kafka stands there, and goes at the end. */
+  /** A directory for this look only: it has the copies, and is removed at the end. */
   readonly scratch: string;
   readonly clock: Clock;
 }
@@ -56,7 +55,7 @@ export class ClusterLook implements ClusterSight {
   readonly #deps: LookDeps;
   #asking: OwnerQuery | null = null;
   readonly #copies = new Map<number, StateCopy>();
-  /** Counts what was closed: a look that was under way then goes no further. */
+  /** Number of calls of `close`: a look that runs at one stops. */
   #closed = 0;
   #planned: { readonly config: Config; readonly parts: readonly Part[] } | null = null;
 
@@ -150,7 +149,7 @@ function isThis({ process: name, host, pid }: ClusterProcess, kafka: MemberSetti
   return name === processName(kafka) && host === hostname() && pid === process.pid;
 }
 
-/** A shard, as it looks from outside. */
+/** A shard, as seen from outside. */
 interface SeenShard {
   readonly shard: number;
   readonly isOwned: boolean;
@@ -194,7 +193,7 @@ const order: readonly ProcessStatus['state'][] = ['working', 'starting', 'standi
 function processOf(one: ClusterProcess, seen: readonly SeenShard[], shards: number): ProcessStatus {
   const { instance, host, pid, address, startedAt, isDrained } = one;
   const owned = seen.filter(({ shard }) => one.owns.includes(shard));
-  // Each owner notes itself once its worker has opened the state.
+  // Each owner writes a note after its worker has opened the state.
   const isNoted = ({ note }: SeenShard) =>
     note !== null && note.host === host && note.pid === pid && note.ended !== true;
   const since = owned.filter(isNoted).flatMap(({ note }) => note?.since ?? []);
@@ -217,7 +216,7 @@ function sinksIn(seen: readonly SeenShard[]): StoredStatus['sinks'] {
   return joinedSinks(seen.map(({ standing: statusView }) => statusView));
 }
 
-/** A process that is in the group again has learned of it. */
+/** Processes that were replaced and have not joined again. */
 function fencedIn(
   seen: readonly SeenShard[],
   processes: readonly ClusterProcess[],

@@ -1,5 +1,5 @@
 // Beside other processes with a state in Kafka: who may join them, and what is noted in the state
-// of the one that has it, for whoever looks from elsewhere.
+// of the owner, for commands on other machines.
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
@@ -16,7 +16,7 @@ const note = z.object({
   /** How often another process than the one before has taken it. */
   takeovers: z.number(),
   instance: z.string().nullable().default(null),
-  /** It has ended in order; left out: an older version did not say. */
+  /** It has ended in order; undefined: written by an older version. */
   ended: z.boolean().optional(),
   /** The process that had it before and has not, which can write no more. */
   fenced: z
@@ -93,15 +93,15 @@ export function noteOwner(dir: string, kafka: MemberSettings, now: number): Owne
   });
 }
 
-/** Notes that whoever has it ends in order. */
+/** Notes that the owner ends in order. */
 export function noteEnd(spool: Spool, note: ClusterNote): void {
   spool.note(kind, owner, { ...note, ended: true });
 }
 
 /**
- * Throws `config_invalid` where the state is in another number of shards than the config says: an
- * upstream would be read anew in another one, and what is held for it here delivered by nobody. The
- * first who begins one of several says so.
+ * Throws `config_invalid` if the state has another number of shards than the config: an upstream would be read again in
+ * another shard, and held events of its earlier shard would not be delivered. The first process of a state of several shards
+ * stores their number.
  */
 export async function agreeOnShards(
   settings: MemberSettings,

@@ -1,23 +1,23 @@
-// Whether operators want this process to have no state in Kafka (`sluice cluster drain`), heard of
-// from the control topic for as long as the process runs, also while it stands by.
+// Whether operators have drained this process (`sluice cluster drain`), read from the control topic as long as the process
+// runs, also on standby.
 
 import type { Control } from '../cluster/kafka.ts';
 import type { Config } from '../config/index.ts';
 import type { Log } from '../contracts/index.ts';
 import { systemClock } from '../tools/index.ts';
 
-/** What is heard. */
+/** The control topic, and the drain of this process there. */
 export interface Drains {
   readonly control: Control;
   readonly isDrained: () => boolean;
-  /** Resolves once it is known; rejects with `sink_refused`, or with the signal's reason. */
+  /** Resolves after the topic was read once; rejects with `sink_refused`, or with the signal's reason. */
   known(stop: AbortSignal): Promise<void>;
-  /** Aborts with `stop`, and once this process is to let go. */
+  /** Aborts with `stop`, and when this process is drained. */
   orDrained(stop: AbortSignal): AbortSignal;
   close(): Promise<void>;
 }
 
-/** Begins to hear; null where the state is not in Kafka. */
+/** Starts to follow the topic; null: the state is not in Kafka. */
 export async function openDrains({ kafka }: Config['state'], log: Log): Promise<Drains | null> {
   if (kafka === null) return null;
   // Its client takes long to load.

@@ -1,7 +1,6 @@
-// `sluice run` in a worker process (worker-pool.ts): the journeys of the shards that the process which
-// has started it asks for, beside each other. What must stay true: one journey that fails ends
-// alone; and shards that start or reload together share one reading of the config and one reader of
-// the control topic.
+// `sluice run` in a worker process (worker-pool.ts): runs the journeys of several shards, as its supervisor requests.
+// Invariants: a journey that fails ends alone; shards that start or reload together share one reading of the config and one
+// reader of the control topic.
 
 import type { Control } from '../cluster/kafka.ts';
 import { type Config, loadConfig, reloadConfig } from '../config/index.ts';
@@ -14,7 +13,7 @@ import type { Running } from './running.ts';
 import { type HostedTurn, serveTurns } from './shard-worker.ts';
 import { requestCommands } from './worker-commands.ts';
 
-/** What a worker process works with. */
+/** Dependencies of a worker process. */
 export interface HostDeps {
   readonly file: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -27,7 +26,7 @@ export interface HostDeps {
 /** A reading of the config is shared by what starts within this time. */
 const sharedMs = 1_000;
 
-/** Runs shards until the process that has started this one ends it. Never resolves. */
+/** Runs shards until the supervisor ends the process. Never resolves. */
 export async function hostShards(deps: HostDeps): Promise<never> {
   const shared = new Shared(deps);
   const clock = systemClock();
@@ -42,7 +41,7 @@ export async function hostShards(deps: HostDeps): Promise<never> {
     requestCommands({ send: (message) => void send(message), on: own.on });
   }
   const { stopAll } = serveTurns((turn) => workOn(turn, shared, deps), { own, clock });
-  // A service manager may signal all processes of the service. The process that has started this one ends it.
+  // A service manager may signal all processes of the service. Only the supervisor ends this process.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => stopAll(`stopped by ${signal}`));
   }
@@ -92,7 +91,7 @@ async function workOn(
   }
 }
 
-/** What the shards of a worker process have together. */
+/** The shared parts of the shards of a worker process. */
 class Shared {
   readonly #deps: HostDeps;
   readonly #clock = systemClock();
@@ -104,7 +103,7 @@ class Shared {
     this.#deps = deps;
   }
 
-  /** The config as it stands in its file now. Rejects with a ConfigError. */
+  /** The config as its file is now. Rejects with a ConfigError. */
   async config(reloads: number): Promise<Config> {
     const now = this.#clock.monotonic();
     if (this.#read === null || reloads > this.#reloads || now - this.#read.at > sharedMs) {
@@ -135,7 +134,7 @@ class Shared {
     return await orStopped(this.#control, stop);
   }
 
-  /** Has all that a shard needs loaded before one is there. */
+  /** Loads the code that a shard needs before the first shard starts. */
   async warm(): Promise<void> {
     await Promise.all([import('../cluster/kafka.ts'), import('./own-process-upgrade.ts')]);
     try {

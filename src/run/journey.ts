@@ -56,7 +56,7 @@ interface Opening {
     /** Called when another process has the state, and this one waits. */
     readonly waits?: () => void;
     /** Called with the time of each request that the group has answered; epoch milliseconds. */
-    readonly heard?: (at: number) => void;
+    readonly answered?: (at: number) => void;
     /** Whether an operator wants this process to have no state, and another one instead. */
     readonly isDrained?: () => boolean;
     /** The membership from the process that started this one; undefined: this process joins by itself. */
@@ -227,7 +227,7 @@ function clusterFacts(
   return () => ({
     share: { owned: own, running: own, failing: [] },
     takeovers: Number(isTakeover),
-    heardAt: ownership?.heardAt ?? null,
+    answeredAt: ownership?.answeredAt ?? null,
     commitMs: shard.commitMs,
   });
 }

@@ -1,5 +1,5 @@
-// `sluice run` where the state in Kafka has several shards: one status page of all that this process
-// has of them, and what keeps them (shard-supervisor.ts).
+// `sluice run` with a state of several shards in Kafka: one status page of all shards of this process, and the shard
+// supervisor (shard-supervisor.ts).
 
 import { availableParallelism } from 'node:os';
 import { type Config, shardsOf } from '../config/index.ts';
@@ -7,13 +7,13 @@ import { type EventTap, joinedTap, type TailWish } from '../watch/running-status
 import { MemberFile } from './member-note.ts';
 import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';
-import { type KeeperMeans, ShardKeeper } from './shard-supervisor.ts';
+import { ShardSupervisor, type SupervisorDeps } from './shard-supervisor.ts';
 import { formsOf, judgeOf, openForm } from './tap-forms.ts';
 import { type BootTools, openTools } from './tools.ts';
 
-/** Keeps them until stopped, or works on each once; resolves with the worst exit code of theirs. */
+/** Runs shards until stopped, or each once; resolves with the worst exit code. */
 export async function keepShards(
-  deps: Omit<KeeperMeans, 'clock' | 'log' | 'workers'>,
+  deps: Omit<SupervisorDeps, 'clock' | 'log' | 'workers'>,
   own: OwnLog,
   {
     stop,
@@ -22,17 +22,17 @@ export async function keepShards(
 ): Promise<number> {
   const tools = openTools(own.log);
   const member = deps.once ? null : new MemberFile(deps.config.state.dir, own.log);
-  const keeper = new ShardKeeper({
+  const supervisor = new ShardSupervisor({
     ...{ ...deps, ...tools, workers: availableParallelism() },
     ...(member !== null && { member }),
   });
-  const look = () => ({ ...keeper.look(), deployment_changed: deploymentChanged });
-  const retry = (name: string) => keeper.askNow(name);
-  const config = () => keeper.config;
-  const tap = () => tapOf(keeper, tools);
+  const look = () => ({ ...supervisor.look(), deployment_changed: deploymentChanged });
+  const retry = (name: string) => supervisor.askNow(name);
+  const config = () => supervisor.config;
+  const tap = () => tapOf(supervisor, tools);
   const page = await openPage({ look, tap, retry, config }, tools, own);
   try {
-    return await keeper.run(stop);
+    return await supervisor.run(stop);
   } finally {
     await page?.close();
     member?.close();
@@ -40,20 +40,20 @@ export async function keepShards(
   }
 }
 
-/** Of each config one: whoever looks comes back for another one where that is no longer the same. */
+/** One tap per config: after a reload readers get another one. */
 const taps = new WeakMap<Config, EventTap>();
 
-/** The newest events of all shards here; null: they are not shown. */
-function tapOf(keeper: ShardKeeper, { clock }: BootTools): EventTap | null {
-  const { config } = keeper;
+/** The newest events of all shards of this process; null: they are not shown. */
+function tapOf(supervisor: ShardSupervisor, { clock }: BootTools): EventTap | null {
+  const { config } = supervisor;
   if (config.status?.tail !== true) return null;
   const forms = formsOf(config, { routes: [] });
   const check = ({ form, where }: TailWish) => {
     openForm(forms, form);
     judgeOf(where);
   };
-  const shards = () => shardsOf(keeper.config);
-  const deps = { forms: [...forms.keys()], check, parts: () => keeper.shown, shards, clock };
+  const shards = () => shardsOf(supervisor.config);
+  const deps = { forms: [...forms.keys()], check, parts: () => supervisor.shown, shards, clock };
   const tap = taps.get(config) ?? joinedTap(deps);
   taps.set(config, tap);
   return tap;

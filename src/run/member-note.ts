@@ -13,7 +13,7 @@ import { shardShare } from '../watch/index.ts';
 const noteShape = z.object({
   /** Why it works on nothing; null: it works. */
   standing_by: z.string().nullable(),
-  /** Left out: the state has one shard. */
+  /** Undefined: the state has one shard. */
   shards: shardShare.optional(),
 });
 

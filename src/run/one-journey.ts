@@ -46,8 +46,14 @@ export async function oneJourney(
   };
   const { sessionMs = 0 } = config.state.kafka ?? {};
   const membership = hosted?.membership(sessionMs, tools, lost);
-  const { heard: received } = spare;
-  const standBy = { stop: ending.stop, lost, waits, heard: received, isDrained, membership };
+  const standBy = {
+    stop: ending.stop,
+    lost,
+    waits,
+    answered: spare.answered,
+    isDrained,
+    membership,
+  };
   let journey: Journey;
   try {
     journey = await openJourney(plan, config.state, tools, { standBy });

@@ -1,7 +1,6 @@
-// What a process of a state with several shards and its worker processes say to each other over the
-// channel between them (node:child_process). A worker process runs the journeys of several shards, so
-// each message names the turn that it is about: the time from the start of a shard in a worker to its
-// end there. Both processes are of one version, since one has started the other.
+// The messages between a shard supervisor and its worker processes, over the channel of node:child_process. A worker runs
+// the journeys of several shards, so each message names its turn: one run of a shard in a worker, from start to end.
+// Both processes have the same version, since one has started the other.
 
 import { asExportError, type ErrorCode, ExportError } from '../contracts/index.ts';
 import type { StatusMoment, TailTake, TailWish } from '../watch/running-status.ts';
@@ -10,53 +9,53 @@ import type { ReloadReason } from './reload-requests.ts';
 /** The variable that a worker process is started with. */
 export const workerVariable = 'SLUICE_WORKER';
 
-/** An error on its way. */
+/** An error as it is sent. */
 export interface SentError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly next: string;
 }
 
-/** What is said to a turn. */
+/** A message to a turn. */
 export type ToTurn =
-  /** Begins it; `once`: read to the tail and deliver, then end. */
+  /** Start; `once`: read to the tail, deliver, then end. */
   | { readonly say: 'start'; readonly shard: number; readonly once: boolean }
   /** End in order. */
   | { readonly say: 'stop'; readonly why: string }
   /** Read the config again; turns that get the same number share one reading. */
   | { readonly say: 'reload'; readonly reason: ReloadReason; readonly number: number }
   /**
-   * When the group has answered last: milliseconds since the machine has started, and since the
-   * epoch; and how often it had given us up.
+   * The time of the last answer of the group: milliseconds since the start of the machine, and since the epoch; and how often
+   * the group has removed this process.
    */
   | {
-      readonly say: 'heard';
+      readonly say: 'answered';
       readonly uptimeMs: number;
       readonly now: number;
       readonly givenUp: number;
     }
-  /** The group says that we have the shard, and how often it had given us up; else why not. */
+  /** This process owns the shard, and how often the group has removed it; or why it does not own the shard. */
   | { readonly say: 'confirmed'; readonly id: number; readonly givenUp: number }
   | { readonly say: 'refused'; readonly id: number; readonly error: SentError }
-  /** Another process has it. */
+  /** Another process owns the shard. */
   | { readonly say: 'lost'; readonly error: SentError }
   /** An operator retries the streams and sinks of a name. */
   | { readonly say: 'retry'; readonly name: string }
-  /** A reader opens a view of events, requests its new events, closes it (shard-tail.ts). */
+  /** A reader opens a view of events, requests new ones, closes the view (shard-tail.ts). */
   | { readonly say: 'tail'; readonly id: number; readonly wish: TailWish }
   | { readonly say: 'take'; readonly id: number }
   | { readonly say: 'close'; readonly id: number };
 
-/** What a turn says. */
+/** A message of a turn. */
 export type FromTurn =
   | { readonly say: 'confirm'; readonly id: number }
-  /** `runs`: it has opened its part of the state and works; its status, null: it has none yet. */
+  /** `runs`: the turn has opened its part of the state and works; `moment`: its status, null: none yet. */
   | { readonly say: 'standing'; readonly runs: boolean; readonly moment: StatusMoment | null }
-  /** Why it is about to end by itself. */
+  /** Why the turn is about to end by itself. */
   | { readonly say: 'ends'; readonly error: SentError }
-  /** It is over: nothing of it is left in the worker. */
+  /** The turn has ended, and nothing of the shard runs in the worker. */
   | { readonly say: 'ended'; readonly code: number }
-  /** What has come, or why that cannot be shown. */
+  /** New events, or why they cannot be shown. */
   | { readonly say: 'took'; readonly id: number; readonly take: TailTake }
   | { readonly say: 'not taken'; readonly id: number; readonly error: SentError };
 
@@ -66,7 +65,7 @@ export interface ToWorker {
   readonly message: ToTurn;
 }
 
-/** From a worker process; without a turn: it responds. */
+/** From a worker process; without a turn: a sign that it responds. */
 export type FromWorker = { readonly turn: number; readonly message: FromTurn } | { turn: null };
 
 /** An error as it is sent. */
@@ -75,7 +74,7 @@ export function sentError(error: unknown, doing: string): SentError {
   return { code, message, next };
 }
 
-/** And as it is thrown where it arrives. */
+/** The same as it is thrown after arrival. */
 export function receivedError({ code, message, next }: SentError): ExportError {
   return new ExportError(code, message, { next });
 }

@@ -1,7 +1,7 @@
-// A process where the state in Kafka has several shards: it accepts each that has work, by one membership in the group of the
-// processes, and has each that it owns run in one of its worker processes (worker-pool.ts), with a log and a directory as those
-// of a state of one shard. So a shard that fails, or has much to do, takes little from the others. What must stay true: a shard
-// runs only while we are its owner in the group; and a shard that the group wants to move is stopped in order first.
+// The supervisor of a process whose state in Kafka has several shards. It accepts each shard with work, by one membership in the
+// group of the processes, and runs each owned shard in one of its worker processes (worker-pool.ts), with a log and a directory
+// like those of a state of one shard. So a shard that fails or has much work affects the others little. Invariants: a shard
+// runs only while this process owns it in the group; a shard that the group moves is stopped in order first.
 
 import { aborted } from 'node:util';
 import { type ConfigPrint, printAfter } from '../cluster/index.ts';
@@ -20,22 +20,22 @@ import { ShardTally } from './shard-tally.ts';
 import type { ShardTurn } from './shard-turn.ts';
 import { WorkerPool } from './worker-pool.ts';
 
-/** What shards are kept with. */
-export interface KeeperMeans {
+/** Dependencies of a supervisor. */
+export interface SupervisorDeps {
   readonly config: Config;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The command line of a worker process. */
   readonly args: readonly string[];
-  /** Worker processes at most. */
+  /** Maximum of worker processes. */
   readonly workers: number;
-  /** Each shard is worked on until its process ends by itself. */
+  /** Each shard is read to its tail and delivered once. */
   readonly once: boolean;
   readonly drains: Pick<Drains, 'isDrained' | 'orDrained'> & Partial<Pick<Drains, 'control'>>;
-  /** Left out: the config is not read again. */
+  /** Default: the config is not read again. */
   readonly requests?: ReloadRequests | undefined;
-  /** A changed config may drop streams and sinks. */
+  /** A changed config may remove streams and sinks. */
   readonly removalAllowed: boolean;
-  /** What the commands of this machine read of this process; left out: nothing. */
+  /** The note of this process for commands on this machine; default: none. */
   readonly member?: Pick<MemberFile, 'note'> | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,24 +46,24 @@ const pauseMsMin = 1_000;
 const pauseMsMax = 30_000;
 
 /** The shards of this process. */
-export class ShardKeeper {
-  readonly #deps: KeeperMeans;
+export class ShardSupervisor {
+  readonly #deps: SupervisorDeps;
   #config: Config;
-  /** What the other processes know of its config. */
+  /** The fingerprint of the config, for other processes. */
   #print: ConfigPrint | null;
-  /** Of the shards that it has, by their numbers. */
+  /** The turns of owned shards, by shard. */
   readonly #turns = new Map<number, ShardTurn>();
-  /** The shards that it serves, with what ends that. */
+  /** The shards that this process accepts or runs; `end` stops that. */
   readonly #served = new Map<number, { readonly done: Promise<number>; end(why: Error): void }>();
-  /** Why a shard cannot be served, which ends them all. */
+  /** Rejects if a shard cannot be served, which ends all. */
   readonly #failed = Promise.withResolvers<never>();
   readonly #tally = new ShardTally();
   readonly #pool: WorkerPool;
-  /** In the group of the processes, while it runs. */
+  /** The membership in the group, while the supervisor runs. */
   #member: GroupMember | null = null;
   #reloadsSeen = 0;
 
-  constructor(deps: KeeperMeans) {
+  constructor(deps: SupervisorDeps) {
     this.#deps = deps;
     const size = Math.max(1, Math.min(deps.workers, shardsOf(deps.config).length));
     const { sessionMs = 0 } = deps.config.state.kafka ?? {};
@@ -73,12 +73,12 @@ export class ShardKeeper {
     this.#failed.promise.catch(() => undefined);
   }
 
-  /** What runs: another one after a reload. */
+  /** The running config: another one after a reload. */
   get config(): Config {
     return this.#config;
   }
 
-  /** Those that it has and that tell how they stand. */
+  /** The turns with a status. */
   get shown(): readonly ShardTurn[] {
     return [...this.#turns.values()].filter(({ moment }) => moment !== null);
   }
@@ -91,13 +91,13 @@ export class ShardKeeper {
     return {
       ...joinedMoment(moments, this.#config.state.maxBytes, this.#standsBy()),
       cluster: {
-        ...{ share, takeovers, heardAt: this.#member?.hearing.heardAt ?? null },
+        ...{ share, takeovers, answeredAt: this.#member?.contact.answeredAt ?? null },
         commitMs: commits.length === 0 ? null : Math.max(...commits),
       },
     };
   }
 
-  /** Why this process has no work; null: it has some. */
+  /** Why this process has no work; null: it has work. */
   #standsBy(): string | null {
     const { owned, failing } = this.#tally.share;
     if (owned.length > 0 || failing.length > 0 || this.#turns.size > 0) return null;
@@ -106,14 +106,13 @@ export class ShardKeeper {
       : `other processes have the shards of ${this.#config.state.kafka?.prefix} in Kafka`;
   }
 
-  /** Has the streams and sinks of a name asked now. */
+  /** Retries the streams and sinks of a name now. */
   askNow(name: string): readonly RetryRequest[] {
     return [...this.#turns.values()].flatMap((one) => one.askNow(name));
   }
 
   /**
-   * Serves all shards until stopped, or once each; resolves with the worst exit code. Rejects where
-   * one cannot be served.
+   * Serves all shards until stopped, or each once; resolves with the worst exit code. Rejects if one cannot be served.
    */
   async run(stop: AbortSignal): Promise<number> {
     const { clock, log, drains } = this.#deps;
@@ -146,7 +145,7 @@ export class ShardKeeper {
     try {
       const through = this.#deps.once ? ended() : aborted(stop, this);
       await Promise.race([through, this.#failed.promise]);
-      // What is served may change until then.
+      // Meanwhile a reload may add shards.
       return await ended();
     } finally {
       over.abort(new Error('the shards are done'));
@@ -154,7 +153,7 @@ export class ShardKeeper {
     }
   }
 
-  /** Shards that no upstream is in any more, and that may still hold what their sinks have not had. */
+  /** Shards without upstreams, which may still hold undelivered events. */
   async #left(): Promise<readonly number[]> {
     const { kafka } = this.#config.state;
     if (kafka === null) return [];
@@ -178,7 +177,7 @@ export class ShardKeeper {
     this.#served.set(shard, { done, end: (why) => own.abort(why) });
   }
 
-  /** Waits for a shard and works on it, again and again. */
+  /** Waits for a shard and runs it, again and again. */
   async #keep(member: GroupMember, shard: number, stop: AbortSignal): Promise<number> {
     const { clock } = this.#deps;
     for (let pauseMs = pauseMsMin; ; ) {
@@ -191,7 +190,7 @@ export class ShardKeeper {
     }
   }
 
-  /** From waiting for a shard to its end in a worker; resolves with its exit code. */
+  /** Waits for a shard, and runs it in a worker to its end; resolves with its exit code. */
   async #turn(
     member: GroupMember,
     { shard, isLeft }: { readonly shard: number; readonly isLeft: boolean },
@@ -237,7 +236,7 @@ export class ShardKeeper {
     }
   }
 
-  /** Has the commands of this machine know which shards are here. */
+  /** Writes the shards of this process for commands on this machine. */
   async #notes(stop: AbortSignal): Promise<void> {
     const { member, clock } = this.#deps;
     while (member !== undefined) {
@@ -246,7 +245,7 @@ export class ShardKeeper {
     }
   }
 
-  /** Serves what a changed config has work for; what is in each shard its process reads by itself. */
+  /** Serves the shards of a changed config. Each worker reads the config of its shards by itself. */
   async #reloads(member: GroupMember, stop: AbortSignal): Promise<void> {
     const { requests, env, config, log, removalAllowed } = this.#deps;
     while (requests !== undefined) {
@@ -258,7 +257,7 @@ export class ShardKeeper {
         requests.follow(next);
         const requested = new Set(shardsOf({ ...next, state: config.state }));
         const dropped = shardsOf(this.#config).filter((shard) => !requested.has(shard));
-        // Its process refuses what drops its streams.
+        // Its worker refuses a config that removes its streams.
         if (dropped.length > 0 && !removalAllowed) continue;
         const { control } = this.#deps.drains;
         if (control)

@@ -1,58 +1,58 @@
-// The live tail of a shard, which its process has and the one that has started it shows: a view is
-// opened, asked what has come, and let go of, by messages between the two. What must stay true: one
-// is asked again only once it has answered, so that what is on its way is bounded.
+// The live tail of a shard: its worker has the events, and the supervisor shows them. Messages between the two open a view,
+// request its new events and close it. Invariant: the next request is sent only after the answer to the last one, so the
+// number of events on their way is bounded.
 
 import { ExportError } from '../contracts/index.ts';
 import type { EventTap, TailTake, TailView, TailWish } from '../watch/running-status.ts';
 import { type FromTurn, receivedError, sentError, type ToTurn } from './shard-messages.ts';
 
-/** Views of one shard, for whoever has started its process. */
+/** Views of one shard in the supervisor. */
 export class ShardTails {
   readonly #say: (message: ToTurn) => void;
-  readonly #asked = new Map<number, PromiseWithResolvers<TailTake>>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<TailTake>>();
   #last = 0;
 
   constructor(say: (message: ToTurn) => void) {
     this.#say = say;
   }
 
-  /** Opens one, which is let go of with the signal. */
+  /** Opens a view, which closes with the signal. */
   open(wish: TailWish, gone: AbortSignal): TailView {
     this.#last += 1;
     const id = this.#last;
     this.#say({ say: 'tail', id, wish });
-    const letGo = () => {
+    const close = () => {
       this.#say({ say: 'close', id });
-      this.#asked.get(id)?.reject(gone.reason);
-      this.#asked.delete(id);
+      this.#waiting.get(id)?.reject(gone.reason);
+      this.#waiting.delete(id);
     };
-    gone.addEventListener('abort', letGo, { once: true });
+    gone.addEventListener('abort', close, { once: true });
     return {
       take: () => {
-        const asked = Promise.withResolvers<TailTake>();
-        this.#asked.set(id, asked);
+        const next = Promise.withResolvers<TailTake>();
+        this.#waiting.set(id, next);
         this.#say({ say: 'take', id });
-        return asked.promise;
+        return next.promise;
       },
     };
   }
 
-  /** What the process of the shard says of one. */
-  heard(message: FromTurn): void {
-    if (message.say === 'took') this.#asked.get(message.id)?.resolve(message.take);
+  /** Applies a message of the worker. */
+  received(message: FromTurn): void {
+    if (message.say === 'took') this.#waiting.get(message.id)?.resolve(message.take);
     if (message.say === 'not taken') {
-      this.#asked.get(message.id)?.reject(receivedError(message.error));
+      this.#waiting.get(message.id)?.reject(receivedError(message.error));
     }
   }
 
-  /** Its process has ended. */
+  /** The worker has ended. */
   end(): void {
-    for (const asked of this.#asked.values()) asked.reject(nothing());
+    for (const next of this.#waiting.values()) next.reject(nothing());
   }
 }
 
-/** Views in the process of a shard, as they are asked for. */
-export class AskedTails {
+/** Views of one shard in its worker. */
+export class WorkerTails {
   readonly #tap: () => EventTap | null;
   readonly #say: (message: FromTurn) => void;
   readonly #views = new Map<number, { readonly view: TailView; readonly over: AbortController }>();
@@ -62,7 +62,7 @@ export class AskedTails {
     this.#say = say;
   }
 
-  heard(message: ToTurn): void {
+  received(message: ToTurn): void {
     switch (message.say) {
       case 'tail':
         this.#open(message.id, message.wish);
@@ -81,7 +81,7 @@ export class AskedTails {
     this.#views.clear();
   }
 
-  /** Where that fails, the first question is told. */
+  /** If that fails, the first request gets the error. */
   #open(id: number, wish: TailWish): void {
     const failing = (error: unknown): TailView => ({ take: () => Promise.reject(error) });
     const open = (): TailView => {

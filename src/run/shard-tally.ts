@@ -1,17 +1,16 @@
-// Which shards a process has and which of their workers run, for readiness, metrics and `status`.
-// What must stay true: a worker that has ended by itself counts as failing until it runs here again
-// or another process has its shard, so also in the pause before the next attempt; and one that is
-// being stopped in order counts as running until its end.
+// The shards of a process, and which of them run, for readiness, metrics and `status`. Invariants: a shard that has ended
+// by itself counts as failing until it runs here again or another process owns it, also in the pause before the next attempt;
+// a shard that is being stopped in order counts as running until its end.
 
 import type { LastError, ShardShare } from '../watch/index.ts';
 
-/** A worker, as far as the tally asks for it. */
+/** The turn of a shard, as far as the tally needs it. */
 interface Worker {
   /** It has opened its part of the state, and works. */
   readonly runs: boolean;
-  /** It was asked to end. */
+  /** It was stopped in order. */
   readonly isStopped: boolean;
-  /** Why it ended; null: it did not say. */
+  /** Why it ended; null: not reported. */
   readonly error: LastError | null;
   /** Whether it took the shard from another process. */
   readonly takeovers: number;
@@ -23,7 +22,7 @@ interface Entry {
   readonly error: LastError | null;
 }
 
-/** The workers of one process, by the numbers of their shards. */
+/** The shards of one process. */
 export class ShardTally {
   readonly #entries = new Map<number, Entry>();
   #takeovers = 0;
@@ -51,7 +50,7 @@ export class ShardTally {
     if ((this.#entries.get(shard)?.ends ?? 0) === 0) this.#entries.delete(shard);
   }
 
-  /** Another process has it, or nothing needs it any more. */
+  /** Another process owns it, or the config has no work for it. */
   given(shard: number): void {
     this.#entries.delete(shard);
   }

@@ -1,6 +1,5 @@
-// A turn of a shard as the process that owns it sees it: from its start in a worker process
-// (worker-pool.ts) to its end there. What must stay true: the turn gets no report of the group that is
-// not true by then; and a turn ends with its worker process.
+// A turn of a shard in the supervisor: one run in a worker process (worker-pool.ts), from start to end. Invariants: the turn
+// gets no outdated report of the group; a turn ends with its worker process.
 
 import type { Ownership } from '../cluster/kafka.ts';
 import type { Clock, ExportError } from '../contracts/index.ts';
@@ -11,12 +10,12 @@ import { uptimeMs } from './shard-child.ts';
 import { type FromTurn, type SentError, sentError, type ToTurn } from './shard-messages.ts';
 import { ShardTails } from './shard-tail.ts';
 
-/** What a turn is started with. */
+/** Dependencies of a turn. */
 export interface ShardTurnDeps {
   readonly shard: number;
-  /** It ends by itself once all is read and delivered. */
+  /** It ends by itself after all is read and delivered. */
   readonly once: boolean;
-  readonly ownership: Pick<Ownership, 'hearing' | 'givenUp' | 'confirm'>;
+  readonly ownership: Pick<Ownership, 'contact' | 'givenUp' | 'confirm'>;
   readonly clock: Clock;
 }
 
@@ -49,12 +48,12 @@ export class ShardTurn {
     return this.#ended.promise;
   }
 
-  /** A view of its newest events, until `gone` aborts. */
+  /** A view of the newest events, until `gone` aborts. */
   tail(wish: TailWish, gone: AbortSignal): TailView {
     return this.#tails.open(wish, gone);
   }
 
-  /** Its status; null: it has none yet. */
+  /** The status; null: none yet. */
   get moment(): StatusMoment | null {
     return this.#moment;
   }
@@ -64,17 +63,17 @@ export class ShardTurn {
     return this.#runs;
   }
 
-  /** It was asked to end in order. */
+  /** It was stopped in order. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
 
-  /** Another process has its shard, so that its worker process ends. */
+  /** Another process owns its shard, so its worker process ends. */
   get isLost(): boolean {
     return this.#isLost;
   }
 
-  /** Why it has ended by itself; null: it did not say. */
+  /** Why it has ended by itself; null: not reported. */
   get error(): SentError | null {
     return this.#error;
   }
@@ -84,25 +83,25 @@ export class ShardTurn {
     return this.#moment?.cluster?.takeovers ?? 0;
   }
 
-  /** Has it end in order. */
+  /** Stops it in order. */
   stop(why: string): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#say({ say: 'stop', why });
   }
 
-  /** Has it read its config again. */
+  /** Requests a reload of the config. */
   reload(reason: ReloadReason, number: number): void {
     this.#say({ say: 'reload', reason, number });
   }
 
-  /** Another process has the shard. */
+  /** Another process owns the shard. */
   lose(why: ExportError): void {
     this.#isLost = true;
     this.#say({ say: 'lost', error: sentError(why, 'owning the shard') });
   }
 
-  /** Has the streams and sinks of a name asked now; returns which there are. */
+  /** Retries the streams and sinks of a name now; returns those that exist. */
   askNow(name: string): readonly RetryRequest[] {
     this.#say({ say: 'retry', name });
     const { streams = [], sinks = [] } = this.#moment ?? {};
@@ -113,16 +112,16 @@ export class ShardTurn {
     ];
   }
 
-  /** Reports when the group has heard of us. */
+  /** Sends the time of the last answer of the group. */
   look(): void {
     const { ownership, clock } = this.#deps;
-    const { monotonic, now } = ownership.hearing.last;
+    const { monotonic, now } = ownership.contact.last;
     const agoMs = clock.monotonic() - monotonic;
     const { givenUp } = ownership;
-    this.#say({ say: 'heard', uptimeMs: uptimeMs() - agoMs, now, givenUp });
+    this.#say({ say: 'answered', uptimeMs: uptimeMs() - agoMs, now, givenUp });
   }
 
-  /** What the turn says. */
+  /** Applies a message of the turn. */
   received(message: FromTurn): void {
     switch (message.say) {
       case 'standing':
@@ -139,11 +138,11 @@ export class ShardTurn {
         void this.#confirm(message.id);
         return;
       default:
-        this.#tails.heard(message);
+        this.#tails.received(message);
     }
   }
 
-  /** It has ended, or its worker process has. */
+  /** The turn has ended, or its worker process has. */
   end(code: number): void {
     this.#tails.end();
     this.#ended.resolve(code);
@@ -153,7 +152,7 @@ export class ShardTurn {
     const { ownership } = this.#deps;
     const answer = await ownership.confirm().then(
       (givenUp) => ({ say: 'confirmed', id, givenUp }) as const,
-      (why) => ({ say: 'refused', id, error: sentError(why, 'asking the group') }) as const,
+      (why) => ({ say: 'refused', id, error: sentError(why, 'querying the group') }) as const,
     );
     this.#say(answer);
   }

@@ -1,8 +1,6 @@
-// A worker process, which another process has started to run the journeys of some of its shards
-// (worker-pool.ts): what each turn of a shard knows of the membership of that process, and what it
-// reports. What must stay true: a worker never outlives the process that has started it, since no
-// other knows of it; a shard polls only while the group has heard of that process, by the clock that
-// both share.
+// A worker process, which a supervisor has started for some of its shards (worker-pool.ts): the membership of the supervisor as
+// each turn of a shard sees it, and the reports of the turns. Invariants: a worker never outlives its supervisor, since no
+// other process knows of it; a shard polls only while the group answers the supervisor, by the clock that both share.
 
 import { GroupContact } from '../cluster/index.ts';
 import type { Membership } from '../cluster/kafka.ts';
@@ -21,11 +19,11 @@ import {
   type ToWorker,
   workerVariable,
 } from './shard-messages.ts';
-import { AskedTails } from './shard-tail.ts';
+import { WorkerTails } from './shard-tail.ts';
 
-/** A worker process, as far as its turns are concerned. */
+/** The worker process, as far as its turns need it. */
 export interface WorkerSelf {
-  /** Left out: no process has started it with a channel. */
+  /** Undefined: the process was started without a channel. */
   readonly send?:
     | ((message: FromWorker, to: undefined, how: undefined, sent: () => void) => unknown)
     | undefined;
@@ -34,7 +32,7 @@ export interface WorkerSelf {
   exit(code: number): void;
 }
 
-/** What the turn of a shard reports from. */
+/** The status, tail and retries of a turn. */
 interface TurnShown {
   readonly look: () => StatusMoment;
   readonly tap: () => EventTap | null;
@@ -49,8 +47,8 @@ interface TurnTools {
 const reportEveryMs = 1_000;
 
 /**
- * Runs a turn for each shard that the process which has started this one asks for. Ends the worker with that process. Throws
- * a UsageError where no process has started it so.
+ * Runs a turn for each shard that the supervisor starts. Ends the worker with the supervisor. Throws a UsageError if the
+ * process was started without a channel.
  */
 export function serveTurns(
   work: (turn: HostedTurn) => Promise<number>,
@@ -78,7 +76,7 @@ export function serveTurns(
     if (message.say === 'start') begin(id, message.shard, message.once);
     else turns.get(id)?.received(message);
   });
-  // The process that has started it is gone, and with it the membership: this ends as a crash does, which loses nothing.
+  // The supervisor is gone, and its membership too: this process ends like a crash, which loses nothing.
   own.once('disconnect', () => own.exit(turns.size === 0 ? 0 : 1));
   const report = async () => {
     for (;;) {
@@ -98,11 +96,11 @@ export function serveTurns(
 /** The turn of a shard in a worker process. */
 export class HostedTurn {
   readonly shard: number;
-  /** It is read to its tail and delivered, and ends. */
+  /** The shard is read to its tail and delivered, then the turn ends. */
   readonly once: boolean;
-  /** Aborts when it is to end in order. */
+  /** Aborts when the turn must end in order. */
   readonly stop: AbortSignal;
-  /** When the config is to be read again. */
+  /** Requests to read the config again. */
   readonly requests: ReloadRequests;
   readonly #own: WorkerSelf;
   readonly #id: number;
@@ -112,8 +110,8 @@ export class HostedTurn {
   #look: () => StatusMoment | null = () => null;
   #runs = false;
   #status: Config['status'] = null;
-  /** The last of each that was said, since nothing listens at first. */
-  #heard: ToTurn | null = null;
+  /** The last messages, since nothing listens at first. */
+  #answered: ToTurn | null = null;
   #lost: ToTurn | null = null;
 
   constructor(
@@ -129,12 +127,12 @@ export class HostedTurn {
     this.#id = id;
   }
 
-  /** The number of the newest reload that was asked for. */
+  /** The number of the newest requested reload. */
   get reloads(): number {
     return this.#reloads.number;
   }
 
-  /** What it has of a config, in which all else is for the process that has started this one. */
+  /** The part of a config for this shard. The status page is the supervisor's. */
   part(config: Config): Config {
     const { state, ...part } = ofShard(config, this.shard);
     this.#status = config.status;
@@ -143,23 +141,23 @@ export class HostedTurn {
     return { ...part, state: { ...state, kafka }, status: null };
   }
 
-  /** What it may work by; `lost` is called once, when another process has the shard. */
+  /** The right to run the shard; `lost` is called once, when another process owns the shard. */
   membership(sessionMs: number, tools: TurnTools, lost: (why: ExportError) => void): Membership {
     const membership = new TurnMembership((message) => this.say(message), sessionMs, tools, lost);
     this.#listeners.add(membership.received);
-    for (const said of [this.#heard, this.#lost]) if (said !== null) membership.received(said);
+    for (const said of [this.#answered, this.#lost]) if (said !== null) membership.received(said);
     return membership;
   }
 
-  /** Reports its status from now on, and does what is asked there, until closed. */
+  /** Reports the status and carries out requests from now on, until closed. */
   show(shown: TurnShown): { close(): void } {
     this.#runs = true;
-    // Of thousands of streams it is too much to be reported for no reader.
+    // A status of thousands of streams is too large to send without a reader.
     if (this.#status !== null) this.#look = shown.look;
-    const tails = new AskedTails(shown.tap, (message) => this.say(message));
+    const tails = new WorkerTails(shown.tap, (message) => this.say(message));
     const received = (message: ToTurn) => {
       if (message.say === 'retry') shown.retry(message.name);
-      else tails.heard(message);
+      else tails.received(message);
     };
     this.#listeners.add(received);
     this.report();
@@ -177,17 +175,17 @@ export class HostedTurn {
     return this.#status?.tail === true;
   }
 
-  /** Reports why it ends by itself. */
+  /** Reports why the turn ends by itself. */
   ends(why: unknown): void {
     this.say({ say: 'ends', error: sentError(why, 'running') });
   }
 
-  /** Reports its status. */
+  /** Reports the status. */
   report(): void {
     this.say({ say: 'standing', runs: this.#runs, moment: this.#look() });
   }
 
-  /** Nothing of it is left. */
+  /** The turn has ended. */
   end(code: number): void {
     this.#listeners.clear();
     this.say({ say: 'ended', code });
@@ -200,18 +198,18 @@ export class HostedTurn {
   received(message: ToTurn): void {
     if (message.say === 'stop') this.#stop.abort(new Error(message.why));
     else if (message.say === 'reload') this.#reloads.add(message.reason, message.number);
-    else if (message.say === 'heard') this.#heard = message;
+    else if (message.say === 'answered') this.#answered = message;
     else if (message.say === 'lost') this.#lost = message;
     for (const listener of this.#listeners) listener(message);
   }
 }
 
 function send(own: WorkerSelf, message: FromWorker): void {
-  // Where the channel is gone, this process ends by that.
+  // Without the channel this process ends anyway.
   own.send?.(message, undefined, undefined, () => undefined);
 }
 
-/** Reloads that a turn is asked for. */
+/** The requested reloads of a turn. */
 class Reloads implements ReloadRequests {
   #reason: ReloadReason | null = null;
   #wake = Promise.withResolvers<void>();
@@ -246,13 +244,13 @@ class Reloads implements ReloadRequests {
   }
 }
 
-/** The membership of the process that has started this one. */
+/** The membership of the supervisor. */
 class TurnMembership implements Membership {
   readonly #say: (message: FromTurn) => void;
   readonly #clock: Clock;
   readonly #contact: GroupContact;
   readonly #lost: (why: ExportError) => void;
-  readonly #asked = new Map<number, PromiseWithResolvers<number>>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<number>>();
   #last = 0;
   #givenUp = 0;
 
@@ -276,23 +274,23 @@ class TurnMembership implements Membership {
     return this.#givenUp;
   }
 
-  get heardAt(): number | null {
-    return this.#contact.heardAt;
+  get answeredAt(): number | null {
+    return this.#contact.answeredAt;
   }
 
   readonly received = (message: ToTurn): void => {
     switch (message.say) {
-      case 'heard': {
+      case 'answered': {
         const agoMs = uptimeMs() - message.uptimeMs;
         this.#givenUp = message.givenUp;
         this.#contact.note({ monotonic: this.#clock.monotonic() - agoMs, now: message.now });
         return;
       }
       case 'confirmed':
-        this.#asked.get(message.id)?.resolve(message.givenUp);
+        this.#waiting.get(message.id)?.resolve(message.givenUp);
         return;
       case 'refused':
-        this.#asked.get(message.id)?.reject(receivedError(message.error));
+        this.#waiting.get(message.id)?.reject(receivedError(message.error));
         return;
       case 'lost':
         this.#lost(receivedError(message.error));
@@ -304,19 +302,19 @@ class TurnMembership implements Membership {
     this.#last += 1;
     const id = this.#last;
     const answer = Promise.withResolvers<number>();
-    this.#asked.set(id, answer);
+    this.#waiting.set(id, answer);
     this.#say({ say: 'confirm', id });
     const stop = () => answer.reject(signal?.reason);
     signal?.addEventListener('abort', stop, { once: true });
     try {
       return await answer.promise;
     } finally {
-      this.#asked.delete(id);
+      this.#waiting.delete(id);
       signal?.removeEventListener('abort', stop);
     }
   };
 
   async close(): Promise<void> {
-    // It is the membership of the other process.
+    // The membership is the supervisor's.
   }
 }

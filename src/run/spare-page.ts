@@ -12,7 +12,7 @@ import type { BootTools } from './tools.ts';
 export interface SparePage {
   readonly waits: () => void;
   /** The group of this process has answered a request of then; epoch milliseconds. */
-  readonly heard: (at: number) => void;
+  readonly answered: (at: number) => void;
   close(): Promise<void>;
 }
 
@@ -35,20 +35,20 @@ export function sparePage(
     status,
   } = config;
   let serving: Promise<StatusServer | null> = Promise.resolve(null);
-  let receivedAt: number | null = null;
+  let answeredAt: number | null = null;
   const serve = async () => {
     if (status === null || kafka === null) return null;
     const { serveStatus } = await import('../watch/status-server.ts');
     const look = (): StatusMoment => ({
       ...idleMoment(maxBytes, standByText(config, isDrained())),
-      cluster: { share: nothing, takeovers: 0, heardAt: receivedAt, commitMs: null },
+      cluster: { share: nothing, takeovers: 0, answeredAt, commitMs: null },
     });
     const cluster = clusterSight(() => config, clock);
     return await serveStatus({ ...status, telemetry: null, look, cluster, clock, log });
   };
   return {
-    heard(at) {
-      receivedAt = at;
+    answered(at) {
+      answeredAt = at;
     },
     waits() {
       serving = serve().catch((error) => {

@@ -1,8 +1,7 @@
-// The worker processes of a process whose state has several shards: a few that run from the start, so
-// that a takeover does not wait for Node, each with the journeys of several shards. What must stay
-// true: a worker that responds no more is ended, since it would keep its shards from all others; the
-// shards of one that has ended can start in another one at once; and a shard in whose worker the end
-// came again and again gets a worker of its own, so that it takes the others with it no more.
+// The worker processes of a shard supervisor: a few that start with the process, so that a takeover does not wait for Node, each
+// with the journeys of several shards. Invariants: a silent worker is killed, since it would block its shards; the shards of a
+// worker that has ended can start in another one at once; a shard whose worker has ended several times gets its own worker, so
+// that it cannot end the others.
 
 import type { ChildProcess } from 'node:child_process';
 import type { Clock, Log } from '../contracts/index.ts';
@@ -11,11 +10,11 @@ import { type FromWorker, type ToWorker, workerVariable } from './shard-messages
 import { ShardTurn, type ShardTurnDeps } from './shard-turn.ts';
 import { serveCommands } from './worker-commands.ts';
 
-/** What worker processes are started with. */
+/** Dependencies of a worker pool. */
 export interface WorkerPoolDeps {
-  /** How many there are, but for those of shards that are alone in theirs. */
+  /** Number of workers, without those of single shards. */
   readonly size: number;
-  /** Words and options of their command line. */
+  /** Arguments of their command line. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly sessionMs: number;
@@ -23,13 +22,13 @@ export interface WorkerPoolDeps {
   readonly log: Log;
 }
 
-/** So often in a session a worker is looked at, and its shards hear when the group has heard of us. */
+/** Checks of a worker per session; each also sends the time of the last answer of the group to its shards. */
 const looksInSession = 10;
-/** It says something each second; one that was silent for so many sessions does nothing any more. */
+/** A worker sends a message each second. After so many silent sessions it counts as hung. */
 const silentSessionsMax = 3;
-/** A worker that has ended sooner is not replaced before a shard needs it. */
+/** A worker that has ended sooner is replaced only when a shard needs it. */
 const soonMs = 10_000;
-/** So many ends of its worker within this time: a shard gets one of its own. */
+/** After so many ends of its worker within this time, a shard gets its own worker. */
 const endsMax = 3;
 const endsWithinMs = 600_000;
 
@@ -37,7 +36,7 @@ const endsWithinMs = 600_000;
 export class WorkerPool {
   readonly #deps: WorkerPoolDeps;
   readonly #workers = new Set<WorkerProcess>();
-  /** By shard, when workers ended while it was in them; monotonic milliseconds. */
+  /** By shard, the ends of its workers; monotonic milliseconds. */
   readonly #ends = new Map<number, readonly number[]>();
   #isClosed = false;
 
@@ -57,7 +56,7 @@ export class WorkerPool {
     return worker.begin(of);
   }
 
-  /** Ends all of them, once their shards have ended. */
+  /** Ends all workers after their shards have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(Array.from(this.#workers, (one) => one.close()));
@@ -142,7 +141,7 @@ class WorkerProcess {
     await ended.promise;
     this.#over.abort();
     const turns = [...this.#turns.values()];
-    // The end of a worker that has lost a shard is no fault of any.
+    // A worker that has lost a shard ends by design, not by a fault of a shard.
     report(turns.some(({ isLost }) => isLost) ? [] : turns.map(({ shard }) => shard));
     for (const turn of turns) turn.end(1);
   }
@@ -151,7 +150,7 @@ class WorkerProcess {
     const { clock, sessionMs, log } = this.#deps;
     for (;;) {
       await clock.sleep(sessionMs / looksInSession, this.#over.signal);
-      // Looks are counted and not time, so that no worker is ended where all were asleep.
+      // Checks are counted, not time: after a suspend of the machine no worker is killed.
       this.#looksInSilence += 1;
       if (this.#looksInSilence > silentSessionsMax * looksInSession) {
         const fields = { pid: this.#child.pid ?? null, silent_ms: silentSessionsMax * sessionMs };
@@ -165,12 +164,12 @@ class WorkerProcess {
 
   #received(said: FromWorker): void {
     this.#looksInSilence = 0;
-    // Requests for values of commands name no turn (worker-commands.ts).
+    // Requests for values of commands have no turn (worker-commands.ts).
     if (typeof said.turn === 'number') this.#turns.get(said.turn)?.received(said.message);
   }
 
   #send(message: ToWorker): void {
-    // Where it has ended nothing receives it.
+    // After its end nothing receives it.
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 }

@@ -82,7 +82,7 @@ export interface ClusterFacts {
   /** Number of shards taken over from another process since its start. */
   readonly takeovers: number;
   /** When the group that was silent longest last answered, epoch milliseconds; null: not yet. */
-  readonly heardAt: number | null;
+  readonly answeredAt: number | null;
   /** Duration of the last commit, or of the one under way if that is longer; null: none yet. */
   readonly commitMs: number | null;
 }

@@ -156,7 +156,7 @@ function clusterFamilies({ cluster }: ProcessFacts): readonly Family[] {
     [
       'sluice_heartbeat_timestamp_seconds',
       'Last response of the Kafka group that was silent longest.',
-      ({ heardAt: receivedAt }) => seconds(receivedAt),
+      ({ answeredAt }) => seconds(answeredAt),
     ],
     [
       'sluice_commit_seconds',

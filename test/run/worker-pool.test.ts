@@ -42,7 +42,7 @@ const clock = systemClock();
 const aPool = (size: number) =>
   new WorkerPool({ size, args: [], env: {}, sessionMs: 60_000, clock, log: silent });
 const at = { monotonic: 0, now: 0 };
-const ownership = { hearing: { last: at }, givenUp: 0, confirm: async () => 0 };
+const ownership = { contact: { last: at }, givenUp: 0, confirm: async () => 0 };
 const aShard = (shard: number) =>
   ({ shard, once: false, ownership, clock }) as unknown as Parameters<WorkerPool['start']>[0];
 

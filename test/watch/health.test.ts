@@ -43,7 +43,7 @@ test('Health has no patience with a shard whose worker does not run', () => {
   const cluster = (failing: ShardShare['failing']) => ({
     cluster: {
       share: { owned: [3], running: failing.length === 0 ? [3] : [], failing },
-      ...{ takeovers: 0, heardAt: null, commitMs: null },
+      ...{ takeovers: 0, answeredAt: null, commitMs: null },
     },
   });
   const error = { code: 'disk_full', message: 'no space', next: 'Free some.' };

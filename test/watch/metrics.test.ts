@@ -67,7 +67,7 @@ test('metricsText leaves out unknown values', () => {
 test('metricsText has the numbers of a state in Kafka where there is one', () => {
   const cluster = {
     share: { owned: [1, 4], running: [4], failing: [] },
-    ...{ takeovers: 3, heardAt: 1_500, commitMs: 250 },
+    ...{ takeovers: 3, answeredAt: 1_500, commitMs: 250 },
   };
   const { types, points } = parsed(numbersOf(aMoment({ cluster })));
 
@@ -77,7 +77,7 @@ test('metricsText has the numbers of a state in Kafka where there is one', () =>
   expect(points.get('sluice_heartbeat_timestamp_seconds')).toBe(1.5);
   expect(points.get('sluice_commit_seconds')).toBe(0.25);
   expect(types.get('sluice_takeovers_total')).toBe('counter');
-  const none = { ...cluster, heardAt: null, commitMs: null };
+  const none = { ...cluster, answeredAt: null, commitMs: null };
   for (const moment of [aMoment(), aMoment({ cluster: none })]) {
     const { points: without } = parsed(numbersOf(moment));
     expect(without.get('sluice_heartbeat_timestamp_seconds')).toBeUndefined();

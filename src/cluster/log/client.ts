@@ -1,7 +1,6 @@
-// The requests that reading a log takes, each sent as it is (Kafka protocol guide): the library's
-// own consumer filters aborted records wrongly (committed.ts). Versions are fixed: all brokers that
-// the library supports (3.5 and newer) know them. What passes, such as a leader that has moved, is
-// asked again of whoever leads then.
+// The requests that reading a log needs, each sent directly (Kafka protocol guide): the library's own consumer filters
+// aborted records wrongly (committed.ts). Versions are fixed: all brokers that the library supports (3.5 and newer) know
+// them. After a temporary error, such as a moved leader, the request is sent again to the new leader.
 
 import {
   type Broker,
@@ -25,13 +24,13 @@ export interface TopicPartition {
 }
 
 const fetchBytesMax = 8 * 1024 * 1024;
-/** One attempt after the other, for as long. */
+/** How long attempts are repeated. */
 const patienceMs = 30_000;
 const pauseMsMin = 20;
 const pauseMsMax = 1_000;
-/** `timestamp` of a question for the end of a log. */
+/** `timestamp` of a request for the end of a log. */
 const latest = -1n;
-/** As well, for its start. */
+/** The same for its start. */
 const earliest = -2n;
 const readUncommitted = 0;
 const readCommitted = 1;
@@ -51,24 +50,24 @@ export class LogClient {
   }
 
   /**
-   * The end of all that was written to a partition, committed or not. A bound that counts
-   * committed records only would stop short of newer ones while a transaction before them is open.
+   * The end of all records of a partition, committed or not. The end of the committed records only
+   * would exclude newer ones while a transaction before them is open.
    */
   end(of: TopicPartition): Promise<bigint> {
     return this.#offset(of, latest);
   }
 
-  /** The end of what can be read now: before a transaction that is open, whoever has left it so. */
+  /** The end of the readable records: before the first open transaction of any producer. */
   stableEnd(of: TopicPartition): Promise<bigint> {
     return this.#offset(of, latest, readCommitted);
   }
 
-  /** The first offset that is still there. */
+  /** The first offset that still exists. */
   start(of: TopicPartition): Promise<bigint> {
     return this.#offset(of, earliest);
   }
 
-  /** What is committed from `position` on; waits up to `waitMs` where there is nothing yet. */
+  /** The committed records from `position` on; waits up to `waitMs` for the first one. */
   async fetch(
     { topic, partition }: TopicPartition,
     position: bigint,
@@ -82,7 +81,7 @@ export class LogClient {
         lastFetchedEpoch: -1,
         partitionMaxBytes: fetchBytesMax,
       };
-      // Epoch -1 of the session: none is made.
+      // Epoch -1 of the session: no session is created.
       const { async: send } = fetchV15.api;
       const topics = [{ topicId, partitions: [asked] }];
       const session = [0, -1] as const;
@@ -94,7 +93,7 @@ export class LogClient {
     });
   }
 
-  /** Deletes what stands before an offset. */
+  /** Deletes the records before an offset. */
   async deleteBefore({ topic, partition }: TopicPartition, offset: bigint): Promise<void> {
     await this.#ask({ topic, partition }, async ({ connection }) => {
       const partitions = [{ partitionIndex: partition, offset }];
@@ -102,21 +101,21 @@ export class LogClient {
     });
   }
 
-  /** Whether the cluster has a topic that we may see. */
+  /** Whether a topic exists and this account may see it. */
   async has(topic: string): Promise<boolean> {
     return await this.#again(`reading ${topic}`, async () =>
       (await this.#knowing(topic)).topics.has(topic),
     );
   }
 
-  /** Which of these topics the cluster does not have any more, asked anew. */
+  /** Which of these topics do not exist any more, by a new request. */
   async missing(topics: readonly string[]): Promise<readonly string[]> {
     this.#known = null;
     const had = await Promise.all(topics.map((topic) => this.has(topic)));
     return topics.filter((_, n) => !had[n]);
   }
 
-  /** How many partitions a topic has; 0 where there is none. */
+  /** Number of partitions of a topic; 0: the topic does not exist. */
   async partitionsOf(topic: string): Promise<number> {
     return await this.#again(`reading ${topic}`, async () => {
       const { topics } = await this.#knowing(topic);
@@ -124,7 +123,7 @@ export class LogClient {
     });
   }
 
-  /** Resolves once a topic that was made has leaders. */
+  /** Resolves after a new topic has leaders. */
   async appearance(topic: string): Promise<void> {
     await this.#again(`waiting for ${topic}`, async () => {
       const leaders = (await this.#knowing(topic)).topics.get(topic)?.leaders.values();
@@ -133,12 +132,12 @@ export class LogClient {
     });
   }
 
-  /** Asks any broker what each can answer. */
+  /** Sends a request that any broker can answer. */
   async anywhere<T>(doing: string, request: (of: Connection) => Promise<T>): Promise<T> {
     return await this.#again(doing, async () => await request(await this.#anyConnection()));
   }
 
-  /** Cuts all connections: whatever waits for an answer rejects. */
+  /** Cuts all connections: open requests reject. */
   close(): void {
     this.#isClosed = true;
     this.#connections.cut();
@@ -158,7 +157,7 @@ export class LogClient {
     });
   }
 
-  /** Asks a partition's leader, and again while what goes wrong is what passes. */
+  /** Sends a request to a partition's leader, again while errors are temporary. */
   async #ask<T>(of: TopicPartition, request: (leader: Leader) => Promise<T>): Promise<T> {
     const doing = `reading ${of.topic}, partition ${of.partition}`;
     return await this.#again(doing, async () => await request(await this.#leaderOf(of)));
@@ -238,7 +237,7 @@ function passing(what: string): KafkaFailure {
   return new KafkaFailure('passing', what, { answered: true });
 }
 
-/** What is known of topics. A topic that is not there makes the library throw the whole answer. */
+/** Metadata of topics. For a missing topic the library throws the whole response. */
 async function described(connection: Connection, topics: string[]) {
   try {
     return await metadataV12.api.async(connection, topics, false);

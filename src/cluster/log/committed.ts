@@ -20,7 +20,7 @@ export interface LogRecord {
   readonly value: Buffer | null;
 }
 
-/** What was committed, and where to go on. */
+/** Committed records, and the next position. */
 export interface CommittedRecords {
   readonly records: readonly LogRecord[];
   /** The offset of the next fetch: behind markers and aborted records as well. */

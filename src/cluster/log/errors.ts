@@ -1,4 +1,4 @@
-// What those are told who work with the log of a shard, where they cannot go on.
+// Errors of the log of a shard that end its owner's work, as users see them.
 
 import { ExportError } from '../../contracts/index.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
@@ -31,7 +31,7 @@ export function topicGone(what: string): ExportError {
   });
 }
 
-/** What Kafka has answered; what is told already, as it is. */
+/** The error of a response of Kafka; an ExportError is returned unchanged. */
 export function logError(error: unknown, doing: string, which: Which): unknown {
   if (!(error instanceof KafkaFailure)) return error;
   const code = error.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';

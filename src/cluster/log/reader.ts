@@ -1,19 +1,18 @@
-// Reads a partition up to where it ends. What must stay true: it has read everything that was
-// committed before the end that it was given, or it fails; a log that gets no further fails within
-// the deadline, whether a transaction is open in it or its end has fallen behind.
+// Reads a partition to its end. Invariants: everything committed before the given end is read, or the reading fails; a log
+// that makes no progress fails within the deadline, because of an open transaction or of an end that went back.
 
 import { type Clock, ExportError } from '../../contracts/index.ts';
 import type { LogClient, TopicPartition } from './client.ts';
 import type { LogRecord } from './committed.ts';
 
-/** How reading goes. */
+/** Options of reading. */
 export interface LogReading {
   readonly clock: Clock;
-  /** The first offset that is wanted; left out: the first that is there. */
+  /** The first offset to read; default: the first that exists. */
   readonly from?: bigint;
-  /** Up to before it, or to the end of the log as it is now. */
+  /** Reads up to before this offset; default: the present end of the log. */
   readonly end?: bigint;
-  /** So long without getting any further is too long. */
+  /** Limit without progress. */
   readonly stalledMs: number;
 }
 

@@ -7,13 +7,13 @@ import { ExportError } from '../../contracts/index.ts';
 import type { OutboxRow } from '../../hold/index.ts';
 import type { LogRecord } from './committed.ts';
 
-/** A row's record without its place. */
+/** A row's record without topic and partition. */
 export interface RowRecord {
   readonly key: Buffer;
   readonly value: Buffer | null;
 }
 
-/** What a broker takes in one batch by default is 1 MiB. */
+/** By default a broker accepts 1 MiB in one batch. */
 const partBytesMax = 896 * 1024;
 
 /** The records of a row: one, or one a part. */
@@ -55,7 +55,7 @@ export class RowReader {
   }
 }
 
-/** Whether sluice writes records with such a key. */
+/** Whether the key has the form of sluice's records. */
 export function isOurs({ key }: Pick<LogRecord, 'key'>): boolean {
   return typeof parsedKey(key)[0] === 'string';
 }

@@ -1,4 +1,4 @@
-// What reading and writing the log of a shard are made from.
+// The settings of reading and writing the log of a shard, and the names in Kafka.
 
 import { hostname } from 'node:os';
 import type { HostPort } from '../../contracts/config.ts';
@@ -7,45 +7,45 @@ import type { KafkaSasl } from '../../kafka/index.ts';
 import type { ConnectionsOptions } from '../../kafka/log-client.ts';
 import type { ConfigPrint } from '../config-print.ts';
 
-/** The cluster, and what its topics are called there. */
+/** The cluster, and the names of the topics there. */
 export interface StateLogSettings {
   readonly brokers: readonly HostPort[];
   /** Topics are `<prefix>.shards`, `.pages`, `.state`, `.dead` and `.control`. */
   readonly prefix: string;
-  /** Of the topics that are made; left out: as the brokers are set (`default.replication.factor`). */
+  /** Replicas of new topics; default: the setting of the brokers (`default.replication.factor`). */
   readonly replicationFactor?: number | undefined;
-  /** How many shards the state has, as many as partitions; left out: one. */
+  /** Number of shards, which is the number of partitions; default: 1. */
   readonly shards?: number | undefined;
-  /** Which of them, from 0, is written and read; left out: the first. */
+  /** The shard that is written and read, from 0; default: 0. */
   readonly shard?: number | undefined;
   readonly tls?: TlsSettings | undefined;
   readonly sasl?: KafkaSasl | undefined;
 }
 
-/** As well, who takes part in owning it. */
+/** The same for a process that may own shards. */
 export interface MemberSettings extends StateLogSettings {
-  /** A process that was silent for so long is taken for dead. */
+  /** A process that is silent for so long loses its shards. */
   readonly sessionMs: number;
-  /** A name that stays the process's through restarts; left out: it gets a new one at each start. */
+  /** A name that the process keeps through restarts; default: a new one at each start. */
   readonly instance?: string | undefined;
-  /** Whether its place is free as soon as it has ended in order; left out: it is. */
+  /** Whether the process leaves the group when it stops in order; default: true. */
   readonly leavesAtEnd?: boolean;
-  /** Who is in the group, where that process has started this one for a shard. */
+  /** The process that has started this one, and is the member of the group. */
   readonly starter?: { readonly instance: string | undefined; readonly pid: number };
-  /** Whose work it does: what stands for each upstream's address and client. */
+  /** The deployment: a digest of each upstream's address and client. */
   readonly deployment: () => readonly string[];
-  /** `state.kafka.deployment`; left out: the name is made of the upstreams. */
+  /** `state.kafka.deployment`; default: derived from the upstreams. */
   readonly deploymentName?: string | undefined;
-  /** By upstreams' names: their addresses, and what stands for address and client id. Throws where a secret cannot be read. */
+  /** By upstreams' names: addresses, and digests of address and client id. Throws if a secret cannot be read. */
   readonly upstreams?: () => {
     readonly addresses: Readonly<Record<string, string>>;
     readonly digests: Readonly<Record<string, string>>;
   };
-  /** The print of the config that runs, for the other processes: another object after a reload. Left out: none. */
+  /** The fingerprint of the running config, for other processes; another object after a reload. Default: none. */
   readonly config?: () => ConfigPrint | null;
 }
 
-/** What stands for a shard in logs and topics: its topics, and the id that it is written under. */
+/** The topics and partitions of a shard, and its transactional id. */
 export function shardNames({ prefix, shard = 0 }: Omit<StateLogSettings, 'brokers'>) {
   return {
     pages: { topic: `${prefix}.pages`, partition: shard },
@@ -65,7 +65,7 @@ export function oldOwnersOf({ prefix, shards = 1 }: Pick<StateLogSettings, 'pref
   return shards === 1 ? [] : Array.from({ length: shards }, (_, n) => `${prefix}.owners.${n}`);
 }
 
-/** What this process says in the group that it is. */
+/** The name of this process in the group. */
 export function processName({ instance }: Pick<MemberSettings, 'instance'>): string {
   return instance ?? `${hostname()} ${process.pid}`;
 }
@@ -78,7 +78,7 @@ const mechanisms = {
   'scram-sha-512': 'SCRAM-SHA-512',
 } as const;
 
-/** How its brokers are connected to. */
+/** The options of connections to the brokers. */
 export function connectionOf({ tls, sasl }: StateLogSettings): ConnectionsOptions {
   const password =
     sasl === undefined

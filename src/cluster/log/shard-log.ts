@@ -1,8 +1,7 @@
-// The log of one shard: its partitions of the pages, of the state and of the dead letters. Whoever has
-// taken the shard writes, a transaction at a time, pages and the state that follows them together;
-// its state database is a cache, made of the log when the shard is taken (src/hold/rebuild.ts).
-// What must stay true: nothing is written once another process has the shard, and what was written
-// without an answer is written once more only after the log has said that it is not there.
+// The log of one shard: its partitions of the pages, of the state and of the dead letters. The owner writes pages and the
+// state that belongs to them in one transaction at a time. Its state database is a cache, rebuilt from the log at a
+// takeover (src/hold/rebuild.ts). Invariants: nothing is written once another process owns the shard; a transaction
+// without a response is repeated only after the log shows that it was not committed.
 
 import { randomUUID } from 'node:crypto';
 import { asExportError, type Clock, type Log, type Offset } from '../../contracts/index.ts';
@@ -18,18 +17,18 @@ import { type StateLogSettings, shardNames } from './settings.ts';
 import { ensureTopics } from './topics.ts';
 import { type NewRecord, TransactionalWriter, transactionMsMax } from './writer.ts';
 
-/** What a shard's log works with. */
+/** Dependencies of a shard's log. */
 export interface ShardLogDeps {
   readonly log: Log;
   readonly clock: Clock;
   /**
-   * Resolves where this process is still the one that is to write, with how often it was given up
-   * meanwhile; else rejects. Left out: nobody knows.
+   * Resolves if this process still owns the shard, with the number of times that the group has removed it; otherwise
+   * rejects. Default: there is no group.
    */
   readonly confirm?: ((signal: AbortSignal) => Promise<number>) | undefined;
 }
 
-/** The record that each transaction ends with: who wrote it, and how many it had written before. */
+/** The last record of each transaction: its writer, and the number of transactions of this writer. */
 interface Mark {
   readonly writer: string;
   readonly transaction: number;
@@ -39,17 +38,17 @@ const markKey = Buffer.from(JSON.stringify(['transaction']));
 const pauseMsMin = 100;
 const pauseMsMax = 5_000;
 const stalledMsMax = 60_000;
-/** How long Kafka is waited for at the end, and how often that is looked at. */
+/** Limit of waiting for Kafka at the end, and the interval of checks. */
 const hurryMsMax = 5_000;
 const hurryEveryMs = 500;
 /** Longer than a broker leaves a transaction open. */
 const answerMsMax = transactionMsMax + 10_000;
-/** A topic that no broker knows for so long is gone: one that has just started may have to hear of it. */
+/** A topic that no broker knows for so long is deleted: a broker that has just started may not know it yet. */
 const missingMsMax = 20_000;
-/** Pages that nobody needs are deleted so often. */
+/** Interval of deleting pages that every sink has. */
 const forgetEveryMs = 5_000;
 
-/** The log of a shard that this process has taken. */
+/** The log of a shard that this process owns. */
 export class ShardLog implements SpoolLog {
   readonly #settings: StateLogSettings;
   readonly #deps: ShardLogDeps;
@@ -62,20 +61,20 @@ export class ShardLog implements SpoolLog {
   #writer: TransactionalWriter;
   #transactions = 0;
   #hasWrittenPages = false;
-  /** How often this process had been given up when the log was looked at last. */
+  /** How often the group had removed this process at the last look into the log. */
   #givenUp = 0;
   #turn: Promise<unknown> = Promise.resolve();
-  /** Since when it writes or looks, by the monotonic clock; null: none is. */
+  /** Start of the present write or look, by the monotonic clock; null: none. */
   #worksSince: number | null = null;
-  /** How long the last commit took; null: there was none. */
+  /** Duration of the last commit; null: none yet. */
   #commitMs: number | null = null;
-  /** Since when a commit is under way, by the monotonic clock; null: none is. */
+  /** Start of the present commit, by the monotonic clock; null: none. */
   #commitsSince: number | null = null;
-  /** Since when a topic is not there, by the monotonic clock; null: all are, or nobody knows. */
+  /** Since when a topic is missing, by the monotonic clock; null: none is, or that is not known. */
   #missingSince: number | null = null;
-  /** From here on of the state's partition only what this process has written is known. */
+  /** From this offset of the state's partition on, this process knows only its own records. */
   #known = 0n;
-  /** Where the last transaction of this process begins in a topic; nothing: there was none. */
+  /** Start of this process's last transaction in each topic. */
   readonly #wroteAt = new Map<TopicPartition, bigint>();
   readonly #places = new PagePlaces();
   #forgotAt = Number.NEGATIVE_INFINITY;
@@ -93,7 +92,7 @@ export class ShardLog implements SpoolLog {
     this.#writer = new TransactionalWriter(settings, this.#id);
   }
 
-  /** Takes a shard: from now on no other process can write there. Throws `sink_unreachable` or `sink_refused`. */
+  /** Takes a shard over: fences all earlier owners. Throws `sink_unreachable` or `sink_refused`. */
   static async take(settings: StateLogSettings, deps: ShardLogDeps): Promise<ShardLog> {
     const log = new ShardLog(settings, deps);
     try {
@@ -106,14 +105,14 @@ export class ShardLog implements SpoolLog {
     }
   }
 
-  /** Makes the state database in a directory of all that the log holds: its cache, or on its own. */
+  /** Rebuilds the state database in a directory from the log: as its cache, or as a separate database. */
   async rebuild(dir: string, { isCache = true } = {}): Promise<Rebuilt> {
     const rebuilding = new Rebuilding(dir);
     try {
       this.#known = await this.#client.end(this.#state);
       const reader = new RowReader(keyLengths);
       const reading = { clock: this.#deps.clock, stalledMs: stalledMsMax };
-      // Dead letters of older versions are in the state, and what became of them is behind it.
+      // Dead letters of older versions are in the state, and later changes of them in `.dead`.
       const parts = [
         { of: this.#state, end: this.#known },
         { of: this.#dead },
@@ -122,14 +121,14 @@ export class ShardLog implements SpoolLog {
       let isState = false;
       for (const { of, ...bound } of parts) {
         for await (const records of committedRecords(this.#client, of, { ...reading, ...bound })) {
-          // A stray record in a state of ours is left alone.
+          // A record of another program in a state of sluice is ignored.
           isState ||= records.some(isOurs);
           if (!isState) throw foreignTopic(of.topic);
           rebuilding.put(reader.rowsOf(records));
           for (const { key, offset } of records) this.#places.note(key, offset);
         }
       }
-      // What a successor writes has older records compacted away, and pages deleted, that were not read yet.
+      // Writes of a successor let Kafka compact older records, and delete pages, that were not read yet.
       if ((await this.#newestMark()) !== null) throw shardLost(this.#settings);
     } catch (error) {
       rebuilding.close();
@@ -139,8 +138,8 @@ export class ShardLog implements SpoolLog {
   }
 
   /**
-   * Writes rows, all or none. Waits for Kafka for as long as that takes. Throws `state_locked` where
-   * another process has the shard, and `sink_refused` where it may not be written from the start.
+   * Writes rows, all or none. Waits for Kafka without a limit. Throws `state_locked` if another process owns the shard,
+   * and `sink_refused` if the first write is refused.
    */
   readonly commit = async (rows: readonly OutboxRow[]): Promise<void> => {
     const { clock } = this.#deps;
@@ -151,7 +150,7 @@ export class ShardLog implements SpoolLog {
     this.#commitsSince = null;
   };
 
-  /** Milliseconds that the last commit took, or that the one under way takes, whichever is more; null: none yet. */
+  /** Milliseconds of the last commit or of the present one, the longer one; null: none yet. */
   get commitMs(): number | null {
     const now = this.#deps.clock.monotonic();
     const underWay = this.#commitsSince === null ? null : now - this.#commitsSince;
@@ -160,9 +159,9 @@ export class ShardLog implements SpoolLog {
   }
 
   /**
-   * Resolves where this process is still the one that is to work. Rejects with `state_locked` where
-   * the group says otherwise, or another one has written while the group had given this one up: the
-   * group forgets whoever has owned and is dead by now. Then nothing more is written here.
+   * Resolves if this process still owns the shard. Rejects with `state_locked` if the group has another owner, or if
+   * another process has written after the group had removed this one: the group forgets owners that have ended since.
+   * After that nothing more is written.
    */
   readonly confirm = async (signal?: AbortSignal): Promise<void> => {
     const { confirm } = this.#deps;
@@ -175,7 +174,7 @@ export class ShardLog implements SpoolLog {
     });
   };
 
-  /** Writing and looking take turns; after one that is refused nothing is written any more. */
+  /** Runs writes and looks one after the other; after a refused one nothing is written any more. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.#turn.then(() => {
       this.#over.signal.throwIfAborted();
@@ -206,7 +205,7 @@ export class ShardLog implements SpoolLog {
     }
   }
 
-  /** From now on a transaction that Kafka does not take in time is given up, and the shard with it. */
+  /** From now on, if Kafka does not accept a transaction in time, the log is cut. */
   hurry(): void {
     const { clock } = this.#deps;
     const { signal } = this.#over;
@@ -222,8 +221,8 @@ export class ShardLog implements SpoolLog {
   }
 
   /**
-   * Takes the shard from whoever had it. Rejects where that is not this process's to do: one that was
-   * asleep would put its successor out. Resolves with whether it was given up, as `confirm` tells it.
+   * Fences the earlier owner. Rejects if this process does not own the shard: a process that was suspended would fence its
+   * successor. Resolves with the number of `confirm`.
    */
   async #begin(): Promise<number> {
     const { confirm } = this.#deps;
@@ -234,7 +233,7 @@ export class ShardLog implements SpoolLog {
     return givenUp;
   }
 
-  /** The client has been seen to wait for an answer without an end. */
+  /** With a limit: the client has been seen to wait for a response for ever. */
   async #bounded<T>(answer: Promise<T>): Promise<T> {
     const answered = new AbortController();
     const late = this.#deps.clock.sleep(answerMsMax, answered.signal).then(() => {
@@ -249,7 +248,7 @@ export class ShardLog implements SpoolLog {
     }
   }
 
-  /** Whether the last transaction is in the log; begins another writer, so that it is decided. */
+  /** Whether the last transaction is in the log. Begins another writer, which decides an open transaction. */
   async #stands(): Promise<boolean> {
     for (let pauseMs = pauseMsMin; ; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
       await this.#deps.clock.sleep(pauseMs, this.#over.signal);
@@ -270,15 +269,14 @@ export class ShardLog implements SpoolLog {
   }
 
   /**
-   * Lets go of a writer that has failed. Throws where the shard is another process's, where this
-   * machine's clock is not taken, so that another one goes on, and where a right lacks from the
-   * start: one that is taken away later may come back. Whoever is put out and is still the one to
-   * write begins anew.
+   * Drops a failed writer. Throws if another process owns the shard, if brokers refuse the clock of this machine (another
+   * process can then continue), and if a right is missing from the start: a right that is removed later may come back. A
+   * fenced process that still owns the shard begins again.
    */
   async #endWriter(error: unknown): Promise<void> {
     this.#writer.drop();
     const failure = error instanceof KafkaFailure ? error : null;
-    // What the group says counts; that the log cannot be read yet passes.
+    // The answer of the group decides; an unreadable log is temporary.
     if (failure === null && asExportError(error, 'writing').code !== 'sink_unreachable')
       throw error;
     const kind = failure?.kind;
@@ -296,7 +294,7 @@ export class ShardLog implements SpoolLog {
     if (kind === 'topic_missing') await this.#endWithout();
   }
 
-  /** Throws where a topic is gone, and that for good: nothing that this process holds could be committed any more. */
+  /** Throws if a topic was deleted for good: nothing that this process holds could be committed any more. */
   async #endWithout(): Promise<void> {
     const now = this.#deps.clock.monotonic();
     const topics = [this.#pages.topic, this.#state.topic, this.#dead.topic];
@@ -306,7 +304,7 @@ export class ShardLog implements SpoolLog {
     throw topicGone(`there is no topic ${gone.join(' and no topic ')} any more`);
   }
 
-  /** Deletes pages before an offset from the log, some time soon. */
+  /** Deletes pages before an offset from the log, soon. */
   forgetBefore(offset: Offset): void {
     const now = this.#deps.clock.monotonic();
     if (now - this.#forgotAt < forgetEveryMs) return;
@@ -324,7 +322,7 @@ export class ShardLog implements SpoolLog {
     });
   }
 
-  /** Lets go of the shard; another process may take it. */
+  /** Releases the shard. */
   async close(): Promise<void> {
     if (!this.#over.signal.aborted) await this.#writer.close().catch(() => undefined);
     this.cut();
@@ -340,7 +338,7 @@ export class ShardLog implements SpoolLog {
   #recordsOf(rows: readonly OutboxRow[]): readonly NewRecord[] {
     const mark: Mark = { writer: this.#name, transaction: this.#transactions };
     const records = rows
-      // Pages go by deletion of all before an offset.
+      // Pages are deleted by offset, all before it.
       .filter(({ table, value }) => table !== pageTable || value !== null)
       .flatMap((row) => {
         return this.#placesOf(row).flatMap((to) =>
@@ -356,11 +354,11 @@ export class ShardLog implements SpoolLog {
   #placesOf({ table, value }: OutboxRow): readonly TopicPartition[] {
     if (table === pageTable) return [this.#pages];
     if (table !== deadLetterTable) return [this.#state];
-    // One that is gone may be of an older version, which had it in the state.
+    // A deleted one may be of an older version, which stored it in the state.
     return value === null ? [this.#dead, this.#state] : [this.#dead];
   }
 
-  /** The newest of what has been committed since this process knew all of it. */
+  /** The newest mark that was committed since this process knew the whole partition. */
   async #newestMark(): Promise<Mark | null> {
     const reading = { clock: this.#deps.clock, stalledMs: stalledMsMax, from: this.#known };
     let newest: Mark | null = null;

@@ -1,5 +1,5 @@
-// The topics of a state in Kafka: made where they are missing, and looked at where they are there.
-// What must stay true: no page ever goes by its age, and of the state only what was written anew.
+// The topics of a state in Kafka: created if missing, checked if they exist. Invariants: no page is deleted because of its
+// age; of the state, compaction deletes only replaced records.
 
 import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
 import { type Clock, ExportError } from '../../contracts/index.ts';
@@ -8,33 +8,33 @@ import { clusterError } from '../failure.ts';
 import { LogClient } from './client.ts';
 import { type StateLogSettings, shardNames } from './settings.ts';
 
-/** A topic's settings that matter to us, by Kafka's names. */
+/** The settings of a topic that sluice needs, by Kafka's names. */
 type TopicSettings = Readonly<Record<string, string>>;
 
-/** By what stands behind the prefix. Of these, what is wrong loses what a sink has not had. */
+/** By the name after the prefix. A wrong value loses undelivered events. */
 const topics: Readonly<Record<string, TopicSettings>> = {
-  // Holds nothing: its partitions are the shards, for who looks at the cluster with Kafka's own tools.
+  // Without records: its partitions are the shards, for inspection with Kafka's own tools.
   shards: { 'cleanup.policy': 'delete' },
   pages: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
   state: { 'cleanup.policy': 'compact' },
   dead: { 'cleanup.policy': 'compact' },
   control: { 'cleanup.policy': 'compact' },
 };
-/** Given to a new topic as well, and anyone's to change. */
+/** Also set on a new topic; operators may change them. */
 const usual: TopicSettings = {
-  // By the brokers' own clock: one of ours that is an hour ahead would have all that it writes refused.
+  // By the brokers' clock: brokers would refuse all records of a machine whose clock is an hour ahead.
   'message.timestamp.type': 'LogAppendTime',
 };
 const compacted: TopicSettings = { 'segment.ms': '3600000', 'min.cleanable.dirty.ratio': '0.1' };
 const tuning: Readonly<Record<string, TopicSettings>> = { state: compacted, dead: compacted };
-/** In the protocol: as the brokers are set. */
+/** In the protocol: the default of the brokers. */
 const replicationOfBrokers = -1;
 const createMsMax = 30_000;
 const already = 'TOPIC_ALREADY_EXISTS';
 
 type Size = Omit<StateLogSettings, 'brokers'>;
 
-/** How many partitions a topic has: one a shard, but what operators ask for is in one. */
+/** Number of partitions of a topic: one per shard; of the control topic one. */
 export function partitionsOf(topic: string, { prefix, shards = 1 }: Size): number {
   return topic === `${prefix}.control` ? 1 : shards;
 }
@@ -44,7 +44,7 @@ export function topicsOf({ prefix }: Pick<Size, 'prefix'>): readonly string[] {
   return Object.keys(topics).map((name) => `${prefix}.${name}`);
 }
 
-/** What a topic is made with. */
+/** The request that creates a topic. */
 export function newTopic(topic: string, size: Size): createTopicsV7.CreateTopicsRequestTopic {
   const { prefix, replicationFactor = replicationOfBrokers } = size;
   const name = topic.slice(prefix.length + 1);
@@ -81,7 +81,7 @@ export function tooFew(topic: string, size: Size, partitions: number): ExportErr
   });
 }
 
-/** Makes the topics that are missing. Throws `sink_refused` where one is not as it has to be. */
+/** Creates missing topics. Throws `sink_refused` if one has wrong settings. */
 export async function ensureTopics(client: LogClient, settings: Size): Promise<void> {
   for (const topic of topicsOf(settings)) {
     if (await client.has(topic)) await look(client, topic, settings);
@@ -93,7 +93,7 @@ async function make(client: LogClient, topic: string, settings: Size): Promise<v
   await client.anywhere(`making the topic ${topic}`, async (connection) => {
     const asked = [newTopic(topic, settings)];
     await createTopicsV7.api.async(connection, asked, createMsMax, false).catch((error) => {
-      // Another process may have been quicker; to ask again would not change that.
+      // Another process may have created it first; a repeated request would not change that.
       if (!kafkaFailureOf(error).message.includes(already)) throw error;
     });
   });
@@ -112,7 +112,7 @@ async function look(client: LogClient, topic: string, settings: Size): Promise<v
   if (misfit !== null) throw misfit;
 }
 
-/** The shards in which something was written ever. Throws `sink_unreachable` or `sink_refused`. */
+/** The shards that have records, or had. Throws `sink_unreachable` or `sink_refused`. */
 export async function usedShards(
   settings: StateLogSettings,
   clock: Clock,

@@ -1,7 +1,6 @@
-// Writes to the log of a shard, a transaction at a time, under the shard's own transactional id:
-// whoever begins with it ends what the one before has left open, and fences that one. What must
-// stay true: after any failure the producer is dropped, since the library forgets the epoch of one
-// that was fenced and the next transaction of the same object would fence its successor.
+// Writes to the log of a shard, one transaction at a time, under the transactional id of the shard. A writer that begins
+// with this id ends the open transaction of the earlier one, and fences it. Invariant: after any failure the producer is
+// dropped, since the library forgets the epoch of a fenced producer, and its next transaction would fence its successor.
 
 import { ProduceAcks } from '@platformatic/kafka';
 import { KafkaFailure } from '../../kafka/index.ts';
@@ -9,26 +8,26 @@ import { Client, kafkaFailureOf, type Transaction } from '../../kafka/log-client
 import type { TopicPartition } from './client.ts';
 import { connectionOf, type StateLogSettings } from './settings.ts';
 
-/** A record to be written. */
+/** A record to write. */
 export interface NewRecord {
   readonly to: TopicPartition;
   readonly key: Buffer;
-  /** Null: what the key names is gone. */
+  /** Null deletes the key. */
   readonly value: Buffer | null;
 }
 
-/** The broker ends a transaction that nobody has ended after so long. */
+/** The broker aborts a transaction that was not ended after so long. */
 export const transactionMsMax = 30_000;
 const retries = 12;
 /**
  * After a commit the broker answers CONCURRENT_TRANSACTIONS until its markers are written, for a
- * few milliseconds: from 2 ms, doubled.
+ * few milliseconds: the pauses are 2 ms, doubled each time.
  */
 const retryMs = (attempt: number) => Math.min(2 ** attempt, 200);
 const metadataMsMax = 300_000;
 /**
- * The library puts all records that one request has for a partition into one batch, and a broker
- * takes 1 MiB of that unless it is told otherwise.
+ * The library puts all records of one request for a partition into one batch, and by default a broker
+ * accepts batches of at most 1 MiB.
  */
 export const requestBytesMax = 900 * 1024;
 
@@ -46,21 +45,21 @@ export class TransactionalWriter {
         ...{ clientId, transactionalId, retries, idempotent: true, autocreateTopics: false },
         retryDelay: (_client, _what, attempt) => retryMs(attempt),
         metadataMaxAge: metadataMsMax,
-        // Both: how long to wait for replicas, and for a transaction's end.
+        // Both limits: waiting for replicas, and an open transaction.
         timeout: transactionMsMax,
-        // Else it would begin with an id of 0, which the broker takes for somebody else's.
+        // Otherwise it would begin with the id 0, which the broker assigns to another producer.
         ...{ producerId: -1n, producerEpoch: -1 },
       },
     });
   }
 
-  /** Fences whoever had the id before; what that one has left open is ended when this resolves. */
+  /** Fences the earlier writer with this id. When it resolves, the open transaction of that writer is ended. */
   async begin(): Promise<void> {
     this.#transaction ??= await reported(this.#client.beginTransaction());
   }
 
   /**
-   * Writes all of it, or nothing. Resolves when it is committed, to the offset of the first record
+   * Writes all records, or none. Resolves after the commit, with the offset of the first record
    * in each partition, by `<topic>:<partition>`.
    */
   async write(records: readonly NewRecord[]): Promise<ReadonlyMap<string, bigint>> {
@@ -73,7 +72,7 @@ export class TransactionalWriter {
       const messages = some.map(({ to, key, value }) => ({
         ...to,
         key,
-        // A null is what the protocol has for it, and the library writes it; its types do not know.
+        // The protocol uses null for a deleted key, and the library writes it; its types do not know it.
         value: value as Buffer,
       }));
       const { offsets = [] } = await reported(
@@ -89,7 +88,7 @@ export class TransactionalWriter {
     return firsts;
   }
 
-  /** Cuts all connections; nothing is ended, as after a crash. */
+  /** Cuts all connections and leaves the transaction open, as a crash does. */
   drop(): void {
     this.#client.cut();
   }

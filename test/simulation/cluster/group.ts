@@ -21,7 +21,7 @@ interface Member {
   assignment: Buffer;
   /** As it was told last. */
   owns: readonly number[];
-  heardAt: number;
+  answeredAt: number;
 }
 
 /** What a member says when it joins. */
@@ -118,7 +118,7 @@ class Group {
     this.#named.delete(id);
     const member = this.#members.get(id) ?? {
       ...{ id, who, instance, metadata, joining: null, syncing: null },
-      ...{ assignment: Buffer.alloc(0), owns: [], heardAt: 0 },
+      ...{ assignment: Buffer.alloc(0), owns: [], answeredAt: 0 },
     };
     this.#members.set(id, member);
     member.metadata = metadata;
@@ -182,10 +182,11 @@ class Group {
 
   #hear(member: Member): void {
     const at = this.#course.now;
-    member.heardAt = at;
+    member.answeredAt = at;
     this.#course.after(this.#sessionMs, null, () => {
       // Who waits for an answer is there.
-      if (member.heardAt !== at || member.joining !== null || !this.#members.has(member.id)) return;
+      if (member.answeredAt !== at || member.joining !== null || !this.#members.has(member.id))
+        return;
       this.#course.tell(`${this.#id} gives ${member.id} up`);
       this.#remove(member, unknownMember);
       this.#rebalance();

@@ -1,9 +1,9 @@
-// One run of a process of a simulated cluster, where the state has several shards: the real keeper of
+// One run of a process of a simulated cluster, where the state has several shards: the real supervisor of
 // shards with its real pool of workers, and the real turns of shards in each worker.
 
 import { parseConfig } from '../../../src/config/config.ts';
 import { ofShard } from '../../../src/config/shards.ts';
-import { ShardKeeper } from '../../../src/run/shard-supervisor.ts';
+import { ShardSupervisor } from '../../../src/run/shard-supervisor.ts';
 import { type HostedTurn, serveTurns } from '../../../src/run/shard-worker.ts';
 import type { Life } from './course.ts';
 import { networks } from './kafka.ts';
@@ -47,7 +47,7 @@ const configs = new Map([2, 3, 4].map((shards) => [shards, configOf(shards)]));
 export class KeepingProcess implements Process {
   readonly life: Life;
   readonly #around: Surroundings;
-  readonly #keeper: ShardKeeper;
+  readonly #supervisor: ShardSupervisor;
   readonly #stop = new AbortController();
   readonly #config: ReturnType<typeof configOf>;
   readonly #children = new Set<Child>();
@@ -62,7 +62,7 @@ export class KeepingProcess implements Process {
     this.#around = configEnv;
     this.#config = { ...config, state: { ...config.state, kafka } };
     machines.set(life.name, () => this.#begin());
-    this.#keeper = new ShardKeeper({
+    this.#supervisor = new ShardSupervisor({
       ...{ config: this.#config, env: { [startedBy]: life.name }, args: [], once: false, workers },
       drains: { isDrained: () => false, orDrained: (stop) => stop },
       ...{ removalAllowed: false, clock: course.clockOf(life), log: logOf(course, life) },
@@ -77,7 +77,7 @@ export class KeepingProcess implements Process {
 
   async run(): Promise<void> {
     try {
-      await this.#keeper.run(this.#stop.signal);
+      await this.#supervisor.run(this.#stop.signal);
     } catch (error) {
       this.#around.course.tell(`${this.life.name} ends: ${String(error)}`);
     }

@@ -6,7 +6,7 @@ import type { Mutation } from '../mutations.ts';
 const shardLog = 'src/cluster/log/shard-log.ts';
 const assignment = 'src/cluster/assignment.ts';
 const ownership = 'src/cluster/ownership.ts';
-const keeper = 'src/run/shard-supervisor.ts';
+const supervisor = 'src/run/shard-supervisor.ts';
 const pool = 'src/run/worker-pool.ts';
 const turn = 'src/run/shard-turn.ts';
 const worker = 'src/run/shard-worker.ts';
@@ -74,7 +74,7 @@ export const ofCluster: readonly Mutation[] = [
     to: '',
   },
   {
-    ...{ of: 'cluster', file: keeper },
+    ...{ of: 'cluster', file: supervisor },
     what: 'a shard that the group moves is not stopped',
     from: 'gives: () => moved.abort(',
     to: 'gives: () => void Object(',
@@ -119,7 +119,7 @@ export const ofCluster: readonly Mutation[] = [
     firstSeed: 28,
   },
   {
-    ...{ of: 'cluster', file: keeper },
+    ...{ of: 'cluster', file: supervisor },
     what: 'a turn is not reported that another process has its shard',
     from: 'lost: (why: ExportError) => own.turn?.lose(why),',
     to: 'lost: (why: ExportError) => own.turn?.lose.bind(why),',
