@@ -16,7 +16,7 @@ export interface Candidate {
 }
 
 /** What a member gets. */
-export interface Share {
+export interface MemberShards {
   readonly shards: readonly number[];
   /** Those of them that it stops in order and releases, since another member has fewer. */
   readonly gives: readonly number[];
@@ -26,7 +26,7 @@ export interface Share {
  * Shares out the shards. An owner keeps its shard. Of two owners the newer one keeps it, so a member that was frozen loses
  * against its successor. A free shard goes to the member with the fewest shards that accepts it.
  */
-export function shareOut(members: readonly Candidate[]): ReadonlyMap<string, Share> {
+export function shareOut(members: readonly Candidate[]): ReadonlyMap<string, MemberShards> {
   const inTurn = members.toSorted(
     (a, b) => order(a.process, b.process) || order(a.memberId, b.memberId),
   );
@@ -116,13 +116,13 @@ export function assignments(
   }));
 }
 
-function assignmentText(share: Share, shards: number): string {
+function assignmentText(share: MemberShards, shards: number): string {
   if (shards > 1) return JSON.stringify(share);
   return share.shards.length > 0 ? ownerText : standbyText;
 }
 
 /** An assignment as a member or an observer reads it; of what sluice did not write, nothing. */
-export function shareIn(assignment: Buffer): Share {
+export function shareIn(assignment: Buffer): MemberShards {
   const text = assignment.toString();
   if (text === ownerText) return { shards: [0], gives: [] };
   const { shards, gives } = parsed(text);

@@ -17,7 +17,7 @@ import {
 } from '@platformatic/kafka';
 import { type Clock, ExportError, type Log } from '../contracts/index.ts';
 import { Connections, kafkaFailureOf } from '../kafka/log-client.ts';
-import { assignments, reportFields, type Share, shareIn } from './assignment.ts';
+import { assignments, type MemberShards, reportFields, shareIn } from './assignment.ts';
 import { GroupContact, type SentAt } from './group-contact.ts';
 import { connectionOf, type MemberSettings, ownersOf, processName } from './log/settings.ts';
 import type { SelfDescription } from './processes.ts';
@@ -376,7 +376,7 @@ export class GroupMember {
     this.#assigned(shareIn(synced.assignment));
   }
 
-  #assigned({ shards, gives }: Share): void {
+  #assigned({ shards, gives }: MemberShards): void {
     for (const [shard, claim] of this.#claims) {
       if (shards.includes(shard)) claim.assign(this.#generation);
       else if (claim.since !== null) claim.lose(this.#ownedElsewhere());

@@ -5,16 +5,16 @@
 // record if and only if its transaction was committed.
 
 /** One partition's part of a fetch response, as far as it is used. Offsets and producer ids are decimal. */
-export interface FetchedPartition {
+export interface KafkajsPartition {
   /** Absent or null: the consumer reads uncommitted records too. */
   abortedTransactions?:
     | readonly { readonly producerId: string; readonly firstOffset: string }[]
     | null;
-  readonly messages: readonly FetchedRecord[];
+  readonly messages: readonly KafkajsRecord[];
 }
 
 /** A record of a fetch response. */
-export interface FetchedRecord {
+export interface KafkajsRecord {
   readonly offset: string;
   readonly key: Buffer | null;
   /** Consumers of kafkajs get no such record, and continue after it. */
@@ -27,7 +27,7 @@ export interface FetchedRecord {
 const abortMarker = 0;
 
 /** Marks the records of aborted transactions as control records, and empties the list that kafkajs filters by. */
-export function hideAborted(partition: FetchedPartition): void {
+export function hideAborted(partition: KafkajsPartition): void {
   const aborted = (partition.abortedTransactions ?? []).toSorted((a, b) =>
     BigInt(a.firstOffset) < BigInt(b.firstOffset) ? -1 : 1,
   );

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { gunzip, zstdDecompress } from 'node:zlib';
 import { type Compression, compressed } from '../contracts/config.ts';
-import { type FetchedPartition, hideAborted } from './kafkajs-aborted.ts';
+import { hideAborted, type KafkajsPartition } from './kafkajs-aborted.ts';
 import { type PartitionBatch, requestOfBatches } from './record-batch.ts';
 
 // Unexported parts of kafkajs have no types; the version is pinned, and tests detect a change.
@@ -21,7 +21,7 @@ export const crc32c = load('kafkajs/src/protocol/recordBatch/crc32C') as (
 interface BrokerRequests {
   listOffsets(fields: object): Promise<unknown>;
   fetch(fields: object): Promise<{
-    readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[];
+    readonly responses: readonly { readonly partitions: readonly KafkajsPartition[] }[];
   }>;
 }
 

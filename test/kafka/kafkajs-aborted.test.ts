@@ -1,15 +1,15 @@
 // The filter of aborted records for kafkajs, on fetch responses as brokers give them.
 
 import { expect, test } from 'vitest';
-import { type FetchedRecord, hideAborted } from '../../src/kafka/kafkajs-aborted.ts';
+import { hideAborted, type KafkajsRecord } from '../../src/kafka/kafkajs-aborted.ts';
 
-const record = (offset: number, producerId: string): FetchedRecord => ({
+const record = (offset: number, producerId: string): KafkajsRecord => ({
   offset: String(offset),
   key: Buffer.from('k'),
   isControlRecord: false,
   batchContext: { producerId, inTransaction: producerId !== '-1' },
 });
-const marker = (offset: number, producerId: string, type: 0 | 1): FetchedRecord => ({
+const marker = (offset: number, producerId: string, type: 0 | 1): KafkajsRecord => ({
   ...record(offset, producerId),
   key: Buffer.from([0, 0, 0, type]),
   isControlRecord: true,
@@ -20,7 +20,7 @@ const aborted = (producerId: string, firstOffset: number) => ({
 });
 
 function seen(
-  messages: readonly FetchedRecord[],
+  messages: readonly KafkajsRecord[],
   abortedTransactions: ReturnType<typeof aborted>[],
 ) {
   const partition = { messages, abortedTransactions };
@@ -53,5 +53,5 @@ test('committed records of a writer with an aborted transaction stay', () => {
 
 test('without aborted transactions nothing is hidden', () => {
   const log = [record(0, 'a'), marker(1, 'a', 1), { ...record(2, '-1'), batchContext: undefined }];
-  expect(seen(log as FetchedRecord[], [])).toEqual([0, 2]);
+  expect(seen(log as KafkajsRecord[], [])).toEqual([0, 2]);
 });
