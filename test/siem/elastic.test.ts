@@ -68,6 +68,11 @@ test('each detection rule is disabled, looks back by the time of reading, and ha
     expect(rule).toMatchObject({ enabled: false, timestamp_override: 'event.ingested' });
     expect(['low', 'medium', 'high', 'critical']).toContain(rule.severity);
     expect(rule.risk_score).toBeGreaterThan(0);
+    expect(rule.threat.length).toBeGreaterThan(0);
+    for (const { tactic, technique } of rule.threat) {
+      expect(tactic).toMatchObject({ id: expect.stringMatching(/^TA\d{4}$/) });
+      for (const { id } of technique) expect(id).toMatch(/^T\d{4}$/);
+    }
     // Only these two types are used here; an importer refuses any other word.
     if (rule.type === 'query')
       expect(rule).toMatchObject({ language: 'lucene', index: ['sluice-*'] });

@@ -3,6 +3,7 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { templateFor } from '../../../connectors/sinks/elasticsearch/template.ts';
+import { attackTactics, tagsOfRule } from '../attack.ts';
 import { type Dashboard, dashboards, type Panel } from './panels.ts';
 
 const here = new URL('./', import.meta.url);
@@ -75,7 +76,7 @@ function detectionRules(): readonly object[] {
     readFileSync(new URL('converted/elasticsearch.json', sigma), 'utf8'),
   );
   const converted = Object.entries<{ query: string } & StoredRule>(rules).map(([name, rule]) =>
-    detectionRule(name, rule, {
+    detectionRule(name, rule, tagsOfRule(name), {
       type: 'query',
       language: 'lucene',
       query: rule.query,
@@ -87,12 +88,17 @@ function detectionRules(): readonly object[] {
     .map((file) => {
       const rule = JSON.parse(readFileSync(new URL(`written/${file}`, sigma), 'utf8'));
       const query = { type: 'esql', language: 'esql', query: rule.elasticsearch };
-      return detectionRule(file.slice(0, -5), rule, query);
+      return detectionRule(file.slice(0, -5), rule, rule.tags, query);
     });
   return [...converted, ...written];
 }
 
-function detectionRule(name: string, rule: StoredRule, query: object): object {
+function detectionRule(
+  name: string,
+  rule: StoredRule,
+  attackTags: readonly string[],
+  query: object,
+): object {
   return {
     rule_id: rule.id,
     name: rule.title,
@@ -106,6 +112,15 @@ function detectionRule(name: string, rule: StoredRule, query: object): object {
     // A record that upstream shows late is found by the time at which it was read.
     timestamp_override: 'event.ingested',
     tags: ['sluice', name],
+    threat: attackTactics(attackTags).map(({ techniques, ...tactic }) => ({
+      framework: 'MITRE ATT&CK',
+      tactic: { ...tactic, reference: `https://attack.mitre.org/tactics/${tactic.id}/` },
+      technique: techniques.map((one) => ({
+        ...one,
+        reference: `https://attack.mitre.org/techniques/${one.id}/`,
+        subtechnique: [],
+      })),
+    })),
     false_positives: rule.falsepositives ?? [],
     author: ['sluice'],
     license: 'Apache-2.0',

@@ -3,6 +3,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { columns } from '../../../connectors/sinks/sentinel/rows.ts';
+import { attackTactics, tagsOfRule } from '../attack.ts';
 import { asimSchemas, type KqlFunction } from './asim.ts';
 import { workbookText } from './workbook.ts';
 
@@ -202,8 +203,9 @@ const recent = '| where IngestedTime > ago(15m)';
 
 function analyticRules(): readonly object[] {
   const { rules } = JSON.parse(readFileSync(new URL('converted/kusto.json', sigma), 'utf8'));
-  const converted = Object.values<StoredRule>(rules).map((rule) =>
+  const converted = Object.entries<StoredRule>(rules).map(([name, rule]) =>
     analyticRule(rule, `${rule.query}\n${recent}`, {
+      ...attackOf(tagsOfRule(name)),
       queryFrequency: 'PT15M',
       queryPeriod: 'P1D',
       entityMappings: [
@@ -217,9 +219,22 @@ function analyticRules(): readonly object[] {
     .map((file) => {
       const rule = JSON.parse(readFileSync(new URL(`written/${file}`, sigma), 'utf8'));
       // Two periods overlap, so that no group lies between two runs.
-      return analyticRule(rule, rule.kusto, { queryFrequency: 'PT1H', queryPeriod: 'PT2H' });
+      return analyticRule(rule, rule.kusto, {
+        ...attackOf(rule.tags),
+        queryFrequency: 'PT1H',
+        queryPeriod: 'PT2H',
+      });
     });
   return [...converted, ...written];
+}
+
+/** Sentinel's words for tactics have no blanks, and each word begins with a capital. */
+function attackOf(tags: readonly string[]) {
+  const tactics = attackTactics(tags);
+  const word = (name: string) =>
+    name.replace(/(?:^| )(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const ids = tactics.flatMap(({ techniques }) => techniques.map(({ id }) => id));
+  return { tactics: tactics.map(({ name }) => word(name)), techniques: [...new Set(ids)] };
 }
 
 function entity(entityType: string, identifier: string, columnName: string) {
