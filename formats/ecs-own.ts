@@ -127,7 +127,7 @@ function kindOf(ocsf: OcsfEvent, looks: Looks): 'user' | 'agent' | 'system' | un
   return name === undefined && userUid === undefined ? undefined : 'user';
 }
 
-/** Members of a record without a place in its class that may be a list of changes. */
+/** Unmapped members of a record that may be a list of changes. */
 const changeLists = ['changes', 'diff', 'modified_properties', 'modifiedProperties'];
 const creation = 1;
 
@@ -139,7 +139,7 @@ function dataOf(
   const data = part(firstOf(ocsf.resources).data);
   const after = data.after ?? part(ocsf.entity_result).data;
   if (after !== undefined) {
-    // A created entity has its first state in both places.
+    // A created entity has its first state in `entity` and in `entity_result`.
     const entity = ocsf.activity_id === creation ? undefined : part(ocsf.entity).data;
     return { before: data.before ?? entity, after };
   }

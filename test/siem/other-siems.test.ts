@@ -76,6 +76,25 @@ test('the files are those of the present rules', () => {
   }
 });
 
+test('no exclusion counts a list that was cut as a match', () => {
+  const rules = builtFiles();
+  const [graylog, secops] = [
+    rules.get('graylog/pipeline-rules.txt') ?? '',
+    rules.get('secops/rules/sluice_webhook_redirected.yaral') ?? '',
+  ];
+  const redirected = /rule "sluice_webhook_redirected"[\s\S]*?\nend\n/.exec(graylog)?.[0] ?? '';
+  const monitor = fileJson('datadog/monitors.json').find(({ tags }: { tags: readonly string[] }) =>
+    tags.includes('rule:sluice_webhook_redirected'),
+  ).query;
+
+  for (const text of [redirected, secops, monitor]) {
+    const own = text.indexOf('hooks');
+    expect(own).toBeGreaterThan(0);
+    expect(text.slice(0, own)).toContain('…');
+    expect(text.slice(own)).not.toContain('…');
+  }
+});
+
 describe('Graylog', () => {
   const gelf = makeFormat('gelf');
   // Graylog removes the underscore, and renames short_message.
@@ -212,11 +231,15 @@ describe('Datadog', () => {
   const read = ({ event }: JudgedEvent): FieldOf => {
     const log = JSON.parse(String(form.encode(event)));
     const made = new Map<string, readonly unknown[]>();
-    for (const { type, source, sources, target } of pipeline.processors) {
+    for (const { type, source, sources, target, grok } of pipeline.processors) {
+      const [, name = '', filter] =
+        /^\w+ %\{data:([\w.]+)(?::(\w+))?\}$/.exec(grok?.match_rules ?? '') ?? [];
       if (type === 'grok-parser')
         made.set(
-          'sluice.event_code',
-          valuesAt(log, source.split('.')).map((code) => String(code).toLowerCase()),
+          name,
+          valuesAt(log, source.split('.')).map((code) =>
+            filter === 'lowercase' ? String(code).toLowerCase() : code,
+          ),
         );
       else
         made.set(
