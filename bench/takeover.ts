@@ -25,6 +25,7 @@ const { values } = parseArgs({
 const [shards, processes, rounds] = [values.shards, values.processes, values.rounds].map(Number);
 const restS = Number(values['rest-s']);
 const sessionS = 6;
+const pollEveryS = 60;
 const lookMs = 20;
 const settleMsMax = 600_000;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -96,7 +97,7 @@ class Cluster {
 upstreams:
 ${ups.map((one, n) => `  ${one}: { api: services, base_url: "http://127.0.0.1:${this.#port}", allow_http: true, shard: ${n}, auth: { api_key: "bench-${n}" }, companies: [c-${n}] }`).join('\n')}
 sources:
-${ups.map((one) => `  ${one}: { type: logs, upstream: ${one}, every: 60s, path: "/v1/companies/{company_id}/logs", pagination: { style: cursor }, page_limit: ${pageEvents} }`).join('\n')}
+${ups.map((one) => `  ${one}: { type: logs, upstream: ${one}, every: ${pollEveryS}s, path: "/v1/companies/{company_id}/logs", pagination: { style: cursor }, page_limit: ${pageEvents} }`).join('\n')}
 sinks:
   lake: { type: file, path: "${dir}/{partition}.ndjson", format: json }
 `,
@@ -138,7 +139,8 @@ sinks:
   }
 
   async atRest(admin: ReturnType<Kafka['admin']>) {
-    await pause(5_000);
+    // Every stream has had its first poll, which writes its checkpoint.
+    await pause((pollEveryS + 5) * 1_000);
     const written = async () =>
       (await admin.fetchTopicOffsets(`${this.#prefix}.state`)).reduce(
         (sum, { high }) => sum + Number(high),
