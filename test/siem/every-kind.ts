@@ -54,6 +54,9 @@ export async function everyKind(auditRecords = 3_000): Promise<readonly Event[]>
 
 type Make = (blank: Event) => Event;
 
+/** Verdicts of firewalls that the sandbox does not draw. */
+const rareActions = ['drop', 'reset', 'reject', 'monitor'];
+
 function logs(kind: keyof typeof logMappings): readonly Make[] {
   const text = logRecords('c-1', kind);
   const normalise = compileNormaliser('log', {
@@ -62,7 +65,9 @@ function logs(kind: keyof typeof logMappings): readonly Make[] {
     mapping: logMappings[kind],
   });
   return Array.from({ length: 50 }, (_, index) => {
-    const raw = text({ seed: 11, index, timeMs: firstMs + index * 1_000, id: `${index}` });
+    const drawn = text({ seed: 11, index, timeMs: firstMs + index * 1_000, id: `${index}` });
+    const action = kind === 'flow' ? rareActions[index] : undefined;
+    const raw = action === undefined ? drawn : JSON.stringify({ ...JSON.parse(drawn), action });
     return (blank) => {
       const ocsf = normalise(JSON.parse(raw), blank.uid, { ...blank.context, kind: 'log' });
       return { ...blank, raw: Buffer.from(raw), ocsf };
