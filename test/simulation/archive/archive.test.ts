@@ -1,4 +1,5 @@
-// A thousand simulated attackers at each run of the tests; `npm run simulate -- --of archive --seeds 100000` has more.
+// Some hundred simulated attackers at each run of the tests, a thousand with SLUICE_TEST_LONG=1;
+// `npm run simulate -- --of archive --seeds 100000` has more.
 
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { runArchive } from './run.ts';
 vi.mock('../../../src/parquet/read.ts', () => import('./tables.ts'));
 vi.mock('../../../src/parquet/erase.ts', () => import('./tables.ts'));
 
-const count = 1_000;
+const count = process.env.SLUICE_TEST_LONG === '1' ? 1_000 : 300;
 
 test('whatever an attacker without a key changes, a whole archive has upstream’s original pages', async () => {
   const findings: string[] = [];
