@@ -37,7 +37,9 @@ export function sentenceOf(issue: Issue, { found, form }: About): string {
     case 'invalid_type':
       return form === null ? typeSentence(issue.expected, found) : formSentence(form, found);
     case 'invalid_value':
-      return valueSentence(issue.values, found);
+      return issue.message.startsWith('Invalid')
+        ? valueSentence(issue.values, found)
+        : issue.message;
     case 'invalid_union':
       return unionSentence(issue, found);
     case 'too_small':

@@ -274,6 +274,14 @@ test.each([
     '2:71 sinks.lake.sasl.mechanism: expected one of plain, scram-sha-256, scram-sha-512, found "plan"; did you mean plain?',
   ],
   [
+    'lake: { type: kafka, brokers: ["k:1"], topic: t, sasl: { mechanism: oauthbearer, username: u, password: p } }',
+    '2:71 sinks.lake.sasl.mechanism: oauthbearer is not supported in this version; use scram-sha-512, or a client certificate: tls with cert_file and key_file',
+  ],
+  [
+    'lake: { type: kafka, brokers: ["k:1"], topic: t, sasl: { mechanism: aws_msk_iam, username: u, password: p } }',
+    '2:71 sinks.lake.sasl.mechanism: aws_msk_iam is not supported in this version; use scram-sha-512 (Amazon MSK takes it from Secrets Manager), or a client certificate: tls with cert_file and key_file',
+  ],
+  [
     'disk: { type: file, path: a, format: otel }',
     `2:40 sinks.disk.format: a file sink does not carry "otel"; it carries ${ofFile}`,
   ],

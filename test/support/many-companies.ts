@@ -225,11 +225,21 @@ function problem(response: ServerResponse, status: number): void {
   response.end(JSON.stringify({ title: 'refused', status, trace_id: `t-${status}` }));
 }
 
-/** A config that reads all of them. */
+/** A config that reads all of them. `sink`: default: the receiver. */
 export function configOfMany(
   dir: string,
   url: string,
-  { ids, every, page }: { readonly ids: string; readonly every: string; readonly page: number },
+  {
+    ids,
+    every,
+    page,
+    sink = `{ type: http, url: "${url}/intake", format: { type: json, schema: original }, batch: { wait: 100ms } }`,
+  }: {
+    readonly ids: string;
+    readonly every: string;
+    readonly page: number;
+    readonly sink?: string;
+  },
 ): string {
   const list = (name: string) =>
     `  ${name}: { type: logs, upstream: ops, every: ${every}, path: "/api/logs/v1/companies/{company_id}/${name}", pagination: { style: cursor } }`;
@@ -246,7 +256,7 @@ ${list('web')}
 ${list('dns')}
   hosts: { type: hosts, upstream: ops, every: ${every} }
 sinks:
-  post: { type: http, url: "${url}/intake", format: { type: json, schema: original }, batch: { wait: 100ms } }
+  post: ${sink}
 status: { listen: "127.0.0.1:${page}" }
 `;
 }
