@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 const firstEvents = 300;
 
-async function aJourney(how: 'gzip' | 'zstd' | 'parquet') {
+async function aJourney(how: 'gzip' | 'zstd' | 'parquet' | 'by source') {
   const dir = tempDir();
   const bucket = await server.bucket();
   const { sandbox, upstreams, env } = await anEdge(firstEvents);
@@ -39,14 +39,15 @@ async function aJourney(how: 'gzip' | 'zstd' | 'parquet') {
 ${upstreams}
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s }
+${how === 'by source' ? '  other: { type: audit_events, upstream: edge, every: 1s }' : ''}
 sinks:
   lake:
     type: s3
     bucket: ${bucket}
-    prefix: sluice
+    prefix: ${how === 'by source' ? 'sluice/{source}' : 'sluice'}
     endpoint: "${front.url}"
     credentials: { access_key_id: ${id}, secret_access_key: ${secret} }
-    ${how === 'parquet' ? 'format: parquet' : `compress: ${how}`}
+    ${how === 'parquet' ? 'format: parquet' : `compress: ${how === 'zstd' ? 'zstd' : 'gzip'}`}
     rotate: { bytes: 30KiB, every: 200ms }
     batch: { events: 10, wait: 10ms }
     retry: { min: 50ms, max: 1s }
@@ -112,7 +113,7 @@ const kills: readonly (readonly [step: ReturnType<typeof stepOf>, nth: number, M
   ['write', 5, 'unanswered'],
 ];
 
-/** A cut of tables has several objects, of which the last says that it is whole. */
+/** A cut of tables, or of several sources, has several objects, of which the last says that it is whole. */
 const killsBetweenTables: typeof kills = [
   ['write', 1, 'unanswered'],
   ['write', 2, 'late'],
@@ -123,7 +124,7 @@ const killsBetweenTables: typeof kills = [
 ];
 
 describe(`s3 sink at ${name}`, () => {
-  test.each(['zstd', 'parquet'] as const)(
+  test.each(['zstd', 'parquet', 'by source'] as const)(
     'a program killed at each step has each event in exactly one object (%s)',
     async (how) => {
       const journey = await aJourney(how);
@@ -163,8 +164,9 @@ describe(`s3 sink at ${name}`, () => {
       const { exitCode, stderr } = await journey.once();
 
       const uids = await journey.uids();
+      const expected = how === 'by source' ? 2 * events : events;
       expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('state_older')]);
-      expect([uids.length, new Set(uids).size]).toEqual([events, events]);
+      expect([uids.length, new Set(uids).size]).toEqual([expected, expected]);
     },
   );
 

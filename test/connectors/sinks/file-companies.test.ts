@@ -17,7 +17,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fileSink } from '../../../connectors/sinks/file.ts';
 import type { Event } from '../../../src/contracts/event.ts';
-import { openSink, someEvents } from '../../support/sink-opening.ts';
+import { manualClock } from '../../support/manual-clock.ts';
+import { openSink, someEvents, testTools } from '../../support/sink-opening.ts';
 import { tempDir } from '../../support/temp.ts';
 import { anyActs, perform } from './engine-acts.ts';
 import { FakeEngine, uids, uidsIn } from './file-engine.ts';
@@ -191,6 +192,25 @@ describe('a file sink with a company in its path', () => {
         all.filter((_, at) => at % 300 === company),
       );
     }
+  });
+
+  test('finishes a file by its age, although it was closed meanwhile', async () => {
+    const dir = tempDir();
+    const companies = Array.from({ length: 100 }, (_, i) => `c-${i}`);
+    const clock = manualClock(Date.UTC(2026, 2, 4));
+    const { sink, batch } = await openSink(
+      fileSink,
+      { path: join(dir, '{company}.ndjson'), rotate: { every: '60s' } },
+      { tools: testTools(clock) },
+    );
+    for (const first of [0, 100, 200]) {
+      await sink.send(batch(ofCompanies(someEvents(100, first), companies)), never);
+      clock.jump(40_000);
+    }
+    await sink.close();
+
+    expect(uidsIn(readFileSync(join(dir, 'c-0.ndjson'), 'utf8'))).toEqual(uids(1, 200));
+    expect(writtenOf(dir, 'c-0')).toEqual([0, 100, 200].flatMap((first) => uids(1, first)));
   });
 
   test('leaves a file that another process moved while it was not open', async () => {
