@@ -102,6 +102,7 @@ test('splunk: the event is written when the indexer says so', async () => {
   expect(splunk.indexed.map(({ raw }) => JSON.parse(raw).metadata.event_code)).toEqual([
     'sink.test',
   ]);
+  expect(splunk.indexed.map(({ sourcetype }) => sourcetype)).toEqual(['ocsf:sluice']);
 });
 
 test('opensearch: the template is there before the event', async () => {
