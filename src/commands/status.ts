@@ -70,7 +70,8 @@ export const status = defineCommand({
       const [missing = ''] = seen.every((part) => part.missing)
         ? seen.map((part) => part.missing)
         : [];
-      const lines = statusLines(reported, { file: config.file, missing });
+      const version = asked?.outcome === 'answered' ? asked.status.version : '';
+      const lines = statusLines(reported, { file: config.file, missing, version });
       for (const line of [...lines, ...unreadLines(unread)]) out(line);
     }
     return 0;
@@ -113,7 +114,11 @@ function statusOfCompany(status: StoredStatus, stored: Stored, company: string):
 
 function statusLines(
   statusView: StoredStatus,
-  { file, missing }: { readonly file: string; readonly missing: string },
+  {
+    file,
+    missing,
+    version,
+  }: { readonly file: string; readonly missing: string; readonly version: string },
 ): readonly string[] {
   const { running, spool } = statusView;
   const absent = missing !== '' && running === null;
@@ -124,6 +129,7 @@ function statusLines(
     running === null
       ? painted(cleanText(`not running${missing}`, 1_000), absent ? 'warn' : 'dim')
       : `running: ${cleanText(running, 200)}${shardsText(statusView)}`,
+    ...(version === '' ? [] : [`version: ${cleanText(version, 100)}`]),
     // If nothing is known, the status is not ok.
     ...(absent
       ? []

@@ -7,7 +7,7 @@
 //
 //   sluice_ready                                1 while nothing stops the export
 //   sluice_start_time_seconds                   when this process started
-//   sluice_build_info                           {version, commit, node} always 1; commit is empty where unknown
+//   sluice_build_info                           {version, commit, date, node} always 1; an unknown commit is empty
 //   sluice_config_reload_refused                1 while the config in its file is refused
 //   sluice_standing_by                          1 while another process has the state in Kafka
 //   sluice_shards_owned, sluice_shards_running  with state.kafka only, as the next three
@@ -119,8 +119,9 @@ function familiesOf<T>(
 }
 
 function processFamilies(statusView: LiveStatus, facts: ProcessFacts): readonly Family[] {
-  const { version, commit } = build();
-  const about = { version, commit: commit ?? '', node: process.versions.node };
+  const { version, commit, date } = build();
+  const { node } = process.versions;
+  const about = { version, commit: commit ?? '', date: date ?? '', node };
   const info = familiesOf([about], (labels) => ({ ...labels }), [
     ['sluice_build_info', 'Version of sluice and of Node.js; always 1.', () => 1],
   ]);

@@ -1,7 +1,7 @@
 // The full status from a look and its history: rates, lag, time until full or drained, health and attention. It
 // contains all streams; a reader receives as many as a person can read.
 
-import { epochOf, timeText } from '../tools/index.ts';
+import { buildText, epochOf, timeText } from '../tools/index.ts';
 import { attentionOf } from './attention.ts';
 import { type Ailment, isReady } from './health.ts';
 import type { History } from './history.ts';
@@ -14,6 +14,8 @@ import {
   roomInSpool,
   type Sum,
 } from './status-facts.ts';
+
+const runningBuild = buildText();
 
 /** The inputs of a status. */
 export interface Observed {
@@ -63,6 +65,7 @@ export function statusOf(observed: Observed): LiveStatus {
   return {
     at: timeText(now),
     started_at: timeText(startedAt),
+    version: runningBuild,
     ready: isReady(ailments, { streams: moment.streams, share: readyShare }),
     reasons: ailments
       .slice(0, reasonsMax)

@@ -379,6 +379,8 @@ const matter = z.object({
 export const liveStatus = statusView.extend({
   at: z.iso.datetime(),
   started_at: z.iso.datetime(),
+  /** The build of the process, such as `0.2.0 (1a2b3c4d5e6f, 2026-11-26)`; empty: it is older than this key. */
+  version: z.string().default(''),
   /** True: nothing stops the export; `reasons`: the first of the causes. */
   ready: z.boolean(),
   reasons: many(reason),

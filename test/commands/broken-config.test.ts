@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
+import { buildText } from '../../src/tools/index.ts';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { freePort, tempDir, waitUntil } from '../support/temp.ts';
 import { aSetup } from './a-setup.ts';
@@ -60,6 +61,7 @@ test('a broken config on disk does not hide a running process from any command',
     expect(stderr).toContain('the config is invalid: ');
     expect(stderr).toContain(`process ${sluice.pid} on `);
   }
+  expect(status.stdout).toContain(`version: ${buildText()}`);
   expect(status.stdout).toContain('The config was not loaded at');
   expect(status.stdout).toContain('disk');
   expect(JSON.parse(asJson.stdout)).toMatchObject({

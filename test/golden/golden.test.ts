@@ -128,6 +128,7 @@ function steady(json: string): string {
     .replace(/(127\.0\.0\.1:)\d+/g, '$1<port>')
     .replace(/process \d+ on [^"]+/g, 'process <pid> on <host>')
     .replace(/(trace_id"?:? "?)[0-9a-f]{32}/g, '$1<trace>')
+    .replace(/("version": )"[^"]*"/g, '$1"<version>"')
     .replace(/req_\w{20}/g, 'req_<id>')
     .replace(/("(?:bytes|polls|retries|remaining|\w+_per_s|\w+_ms)": )[\d.]+/g, '$1"<number>"')
     .replace(/for \d+ \w+/g, 'for <time>')
@@ -139,5 +140,5 @@ function steady(json: string): string {
 function withoutValues(metrics: string): string {
   return metrics
     .replace(/^([^#].*) \S+$/gm, '$1')
-    .replace(/(commit|node|version)="[^"]*"/g, '$1="…"');
+    .replace(/(commit|date|node|version)="[^"]*"/g, '$1="…"');
 }

@@ -153,7 +153,7 @@ test('metricsText has the freshness of each stream and sink, and the build', () 
   expect(points.get('sluice_sink_up_to_timestamp_seconds{sink="siem"}')).toBe(seconds);
   const [build = ''] = [...points.keys()].filter((name) => name.startsWith('sluice_build_info'));
   expect(build).toMatch(
-    /\{version="\d+\.\d+\.\d+[^"]*",commit="[0-9a-f]*",node="\d+\.\d+\.\d+"\}$/,
+    /\{version="\d+\.\d+\.\d+[^"]*",commit="[0-9a-f]*",date="[0-9-]*",node="\d+\.\d+\.\d+"\}$/,
   );
   expect(points.get(build)).toBe(1);
 });

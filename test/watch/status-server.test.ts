@@ -2,6 +2,7 @@
 
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { buildText } from '../../src/tools/index.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { afterThisTest, waitUntil } from '../support/temp.ts';
 import { aFailure, aMoment, aServer, aSink, aStream, ask, aTap, listenTo } from './a-moment.ts';
@@ -51,6 +52,7 @@ describe('the paths', () => {
     const report = JSON.parse((await ask(`${url}/status.json`)).body);
 
     expect(report).toMatchObject({
+      version: buildText(),
       ready: false,
       streams_total: 600,
       spool: { bytes: 1_000, max_bytes: 1_000_000, events: 10 },

@@ -157,7 +157,7 @@ function drawVerdict(state, now) {
   const runsFor = now - Date.parse(state.started_at);
   at('link').textContent = isSilent
     ? `no update for ${span(silentMs)}; reconnecting`
-    : `live · running for ${span(runsFor)}`;
+    : `live · running for ${span(runsFor)} · version ${state.version}`;
   at('link').className = isSilent ? 'warn-text' : 'quiet';
 }
 
