@@ -86,8 +86,12 @@ const config = `# The config of sluice. Start with: sluice init, then systemctl 
 # Keys: sluice schema, and the documentation at the address of the package.
 `;
 
-/** Writes the deb and the rpm into a directory. Throws with nfpm's errors. */
-export function writePackages(parts: PackageParts, to: string): void {
+/** Writes the deb and the rpm into a directory, or only these kinds. Throws with nfpm's errors. */
+export function writePackages(
+  parts: PackageParts,
+  to: string,
+  kinds: readonly ('deb' | 'rpm')[] = ['deb', 'rpm'],
+): void {
   const { work, version, time } = parts;
   mkdirSync(work, { recursive: true });
   const file = (name: string, content: string | Uint8Array) => {
@@ -141,7 +145,7 @@ export function writePackages(parts: PackageParts, to: string): void {
   };
   const settings = file('nfpm.yaml', stringify(about));
   const seconds = String(Math.floor(Date.parse(time) / 1_000));
-  for (const packager of ['deb', 'rpm']) {
+  for (const packager of kinds) {
     const args = ['package', '--config', settings, '--packager', packager, '--target', to];
     output('env', [`SOURCE_DATE_EPOCH=${seconds}`, nfpm(), ...args]);
   }

@@ -1,0 +1,165 @@
+// The deb, in a root directory of its own with Debian's essential packages: installed, upgraded with events in the state,
+// removed (the state survives) and purged. There is no systemd in it, so the test starts the program as the unit does.
+
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { nfpm } from '../../deploy/release/machine.ts';
+import { writePackages } from '../../deploy/release/packages.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { runProgram } from '../support/children.ts';
+import { debianRoot } from '../support/debian-root.ts';
+import { tempDir } from '../support/temp.ts';
+
+const root = join(import.meta.dirname, '../..');
+const chroot = '/usr/sbin/chroot';
+const time = '2026-11-26T00:00:00Z';
+
+function whyNot(): string | null {
+  if (process.getuid?.() !== 0) return 'root is needed for chroot';
+  try {
+    return nfpm() === '' ? 'no nfpm' : null;
+  } catch {
+    return 'npm run release:fetch has not run';
+  }
+}
+
+describe.skipIf(whyNot() !== null)(
+  'the deb (skipped without root and before release:fetch)',
+  () => {
+    let work = '';
+    let system = '';
+    const inside = (...words: readonly string[]) =>
+      spawnSync(chroot, [system, ...words], {
+        encoding: 'utf8',
+        env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive' },
+      });
+    const done = (...words: readonly string[]) => {
+      const { status, stdout, stderr } = inside(...words);
+      expect(status, `${words.join(' ')}\n${stdout}${stderr}`).toBe(0);
+      return stdout;
+    };
+
+    beforeAll(async () => {
+      work = tempDir();
+      const args = [join(root, 'test/deploy/release-build-main.ts'), join(work, 'build')];
+      expect(spawnSync(process.execPath, args, { encoding: 'utf8' })).toMatchObject({ status: 0 });
+      system = join(work, 'system');
+      mkdirSync(system);
+      const base = await debianRoot();
+      expect(spawnSync('tar', ['-xf', base, '-C', system]).status).toBe(0);
+      const executable = join(work, 'sluice');
+      copyFileSync(join(work, 'build/sluice'), executable);
+      for (const version of ['0.1.9', '0.2.0']) {
+        const parts = {
+          platform: 'x64',
+          version,
+          time,
+          executable,
+          runnable: executable,
+          notices: 'N',
+        } as const;
+        writePackages({ ...parts, work: join(work, `packages-${version}`) }, work, ['deb']);
+        copyFileSync(
+          join(work, `sluice_${version}_amd64.deb`),
+          join(system, `sluice-${version}.deb`),
+        );
+      }
+    });
+    afterAll(() => rmSync(work, { recursive: true }));
+
+    /** The unit's command, as its user, with its environment. */
+    const runOnce = async () => {
+      const unit = readFileSync(join(system, 'usr/lib/systemd/system/sluice.service'), 'utf8');
+      const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+      const variables = [...unit.matchAll(/^Environment=(.*)$/gm)].map(([, line = '']) =>
+        line.replace('%C', '/var/cache'),
+      );
+      // Not waiting in this thread, which also serves the sandbox.
+      const { exitCode, errors } = await runProgram(chroot, [
+        ...[
+          system,
+          'setpriv',
+          '--reuid=sluice',
+          '--regid=sluice',
+          '--init-groups',
+          '--no-new-privs',
+          'env',
+        ],
+        ...['STATE_DIRECTORY=/var/lib/sluice', ...variables],
+        ...[...command.split(' '), '--once', '--log-level', 'error'],
+      ]);
+      expect(exitCode, errors).toBe(0);
+    };
+    const uids = () =>
+      readFileSync(join(system, 'var/lib/sluice/events.ndjson'), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).metadata.uid);
+
+    test('is installed, started, upgraded, removed and purged', async () => {
+      const sandbox = await startSandbox({ events: 40, logs: 0, rate: 0, firewallEveryS: 0 });
+      const { clientId, clientSecret, unifiedScope } = sandbox.credentials;
+      const config = JSON.stringify({
+        upstreams: {
+          edge: {
+            ...{
+              api: 'unified',
+              ends: 'never',
+              base_url: sandbox.unifiedBaseUrl,
+              allow_http: true,
+            },
+            auth: { client_id: clientId, client_secret: clientSecret, scope: unifiedScope },
+          },
+        },
+        sources: { audit: { type: 'audit_events', upstream: 'edge' } },
+        sinks: { disk: { type: 'file', path: '/var/lib/sluice/events.ndjson', format: 'json' } },
+      });
+
+      done('dpkg', '--install', '/sluice-0.1.9.deb');
+      expect(done('dpkg', '--verify', 'sluice')).toBe('');
+      expect(statSync(join(system, 'etc/sluice/sluice.yaml')).mode & 0o777).toBe(0o640);
+      expect(done('stat', '--format=%U:%G %a', '/var/lib/sluice')).toBe('sluice:sluice 700\n');
+      writeFileSync(join(system, 'etc/sluice/sluice.yaml'), config);
+
+      await runOnce();
+      const before = uids();
+      expect(before).toHaveLength(40);
+
+      // There was no deb of 0.1.0; test/compat opens its state.
+      sandbox.control.grow('/v1/audit/events', 7);
+      done('dpkg', '--install', '--force-confold', '/sluice-0.2.0.deb');
+      expect(done('dpkg-query', '--show', '--showformat=${Version}', 'sluice')).toBe('0.2.0');
+      expect(readFileSync(join(system, 'etc/sluice/sluice.yaml'), 'utf8')).toBe(config);
+      await runOnce();
+      const after = uids();
+      expect(after.slice(0, 40)).toEqual(before);
+      expect(new Set(after).size).toBe(47);
+      expect(after).toHaveLength(47);
+
+      done('dpkg', '--remove', 'sluice');
+      expect(existsSync(join(system, 'usr/bin/sluice'))).toBe(false);
+      expect(readFileSync(join(system, 'etc/sluice/sluice.yaml'), 'utf8')).toBe(config);
+      expect(readdirSync(join(system, 'var/lib/sluice/state'))).toContain('sluice.db');
+
+      done('dpkg', '--install', '/sluice-0.2.0.deb');
+      await runOnce();
+      expect(uids()).toEqual(after);
+
+      done('dpkg', '--purge', 'sluice');
+      expect(existsSync(join(system, 'var/lib/sluice'))).toBe(false);
+      expect(existsSync(join(system, 'etc/sluice'))).toBe(false);
+      await sandbox.close();
+    });
+  },
+);
