@@ -22,6 +22,8 @@ function containerConfig({ version, commit, time }: BillOf) {
       'NODE_ENV=production',
       'STATE_DIRECTORY=/var/lib/sluice',
       'MALLOC_ARENA_MAX=1',
+      // Not beside the state, where HOME is.
+      'XDG_CACHE_HOME=/tmp',
     ],
     Entrypoint: ['/usr/bin/sluice'],
     Cmd: ['run', '-c', config],

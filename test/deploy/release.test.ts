@@ -20,6 +20,8 @@ import { packageUnit } from '../../deploy/release/packages.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { planted } from '../all-sources/sources.ts';
 import { startSluice } from '../support/cli.ts';
+import { someEdges } from '../support/edges.ts';
+import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -73,6 +75,14 @@ test('the file names its version, and itself in the next steps that it prints', 
   expect(status).toBe(2);
   expect(stderr).not.toContain('npx');
   expect(run('schema').stdout).toContain('"$schema"');
+});
+
+test('it keeps compiled code in the cache of the user', () => {
+  const home = tempDir();
+  const config = join(home, 'missing.yaml');
+  spawnSync(program(), ['check', '-c', config], { env: { HOME: home } });
+
+  expect(existsSync(join(home, '.cache/sluice/compiled'))).toBe(true);
 });
 
 test('options of Node in the environment have no effect', () => {
@@ -207,6 +217,38 @@ test('each type of source reads the sandbox', async () => {
   expect(quick.stderr.filter((line) => line.includes('broken_invariant'))).toEqual([]);
   expect(sources.length).toBeGreaterThan(planted.length / 2);
 });
+
+test('the shards of a state in Kafka run in worker processes of the file', async () => {
+  const brokers = await kafkaBrokers();
+  const topic = await newTopic('release');
+  const dir = tempDir();
+  const names = ['east', 'west'];
+  const { upstreams, env, apart } = await someEdges(names, 20);
+  const file = join(dir, 'sluice.yaml');
+  const prefix = `p-${crypto.randomUUID()}`;
+  apart((shards) => {
+    const kafka = JSON.stringify({ brokers, prefix, shards });
+    const text = `state: { dir: ${dir}/state, kafka: ${kafka} }
+${upstreams}
+sources:
+${names.map((name) => `  ${name}: { type: audit_events, upstream: ${name}, every: 500ms }`).join('\n')}
+sinks: { lake: { type: kafka, brokers: ${JSON.stringify(brokers)}, topic: ${topic}, format: json } }
+`;
+    writeFileSync(file, text);
+    return file;
+  });
+  const running = startSluice(['run', '-c', file], { program: program(), env });
+  const read = await consumeAll(topic, {
+    until: (records) => records.length >= 40,
+    timeoutMs: 120_000,
+  });
+
+  expect(new Set(read.map(({ headers }) => headers.uid)).size).toBe(40);
+  const started = running.stderr.filter((line) => line.includes('"event":"shard_worker_started"'));
+  expect(new Set(started.map((line) => JSON.parse(line).pid)).has(running.pid)).toBe(false);
+  expect(started.length).toBeGreaterThanOrEqual(names.length);
+  expect((await running.kill()).exitCode, running.stderr.join('\n')).toBe(0);
+}, 300_000);
 
 test('the unit of the packages starts the file and keeps the hardening', () => {
   expect(packageUnit()).toContain('ExecStart=/usr/bin/sluice run -c /etc/sluice/sluice.yaml');
