@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '../..');
 
 const names = [
   ...['.ci', '.dockerignore', '.editorconfig', '.gitattributes', '.github', '.gitignore', '.npmrc'],
-  ...['CHANGELOG.md', 'CONTRIBUTING.md'],
+  ...['CHANGELOG.md', 'CONTRIBUTING.md', 'changelog.d'],
   ...['Dockerfile', 'LICENSE', 'README.md', 'SECURITY.md', 'bench', 'biome.json', 'config'],
   ...['connectors', 'deploy', 'docs', 'formats', 'knip.json', 'package-lock.json', 'package.json'],
   ...['src', 'test', 'tsconfig.json', 'vitest.config.ts'],
