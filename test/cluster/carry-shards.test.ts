@@ -1,5 +1,5 @@
-// A state on its way from one SQLite database into several shards in a real Apache Kafka and back: nothing is read again,
-// each sink has each event once, whenever it is killed, and an archive goes on in a log of each shard's.
+// Import of a state from one SQLite database into several shards in a real Apache Kafka, and export back: nothing is read
+// again, each sink gets each event once, also after kills, and an archive continues in one log per shard.
 
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -163,8 +163,8 @@ test('into three shards and back, killed on the way: each sink has each event on
   expect(back.exitCode, back.all).toBe(0);
   expect(await all()).toEqual([each(total(3)), each(total(3)), each(total(3))]);
 
-  // The archive from before, which goes on, and one of each shard: each is whole, but for
-  // gaps where it does not lead on from what another one has.
+  // The earlier archive, which continues, and one of each shard: each is complete, except for gaps that another one
+  // explains.
   const { vkey } = parseSigningKey(keyText).verifier;
   const reports: Report[] = [];
   for (const name of ['archive', 'archive-shards']) {
@@ -180,7 +180,7 @@ test('into three shards and back, killed on the way: each sink has each event on
   expect(continued).toHaveLength(names.length);
 }, 600_000);
 
-test('an import that is broken off is worked on by nobody, and goes on where it is given again', async () => {
+test('no process works on an interrupted import, and a repeated import resumes it', async () => {
   const { told: reported, ran, sqlite, kafka, written, place, env, shards } = await aDeployment();
   expect((await reported('run', '-c', sqlite, ...once)).exitCode).toBe(0);
   const whole = await reported('cluster', 'import', '-c', kafka);

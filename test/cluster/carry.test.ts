@@ -1,5 +1,5 @@
-// A state on its way from a SQLite database into a real Apache Kafka and back: nothing is read again, nothing that a sink
-// has had is sent again, and what a sink has not had yet comes along.
+// Import of a state from a SQLite database into a real Apache Kafka, and export back: nothing is read again, no delivered
+// event is sent again, and undelivered events move too.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -98,7 +98,7 @@ sinks:
   expect([...rowsIn(join(dir, 'state'))].flat().map(({ table }) => table)).toContain('identities');
 }, 600_000);
 
-test('an import that is broken off is not gone on from, and can be given again', async () => {
+test('no process resumes from an interrupted import, and the import can be repeated', async () => {
   const brokers = await kafkaBrokers();
   const prefix = `p-${crypto.randomUUID()}`;
   const { upstreams, env } = await anEdge(events);

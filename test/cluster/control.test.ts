@@ -1,5 +1,5 @@
-// What operators ask of the processes of a state in Kafka from any machine, on a real Apache Kafka: it is done once, also
-// where who does it is killed meanwhile.
+// Requests of operators to the processes of a state in Kafka from any machine, on a real Apache Kafka: each is carried out
+// once, also if the process is killed meanwhile.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -72,7 +72,7 @@ async function write(topic: string, records: readonly (readonly [string, string 
   await producer.disconnect();
 }
 
-test('a process that is drained lets go in order and takes nothing more, also after a restart, until it is let in again', async () => {
+test('a drained process releases its shards in order and accepts none, also after a restart, until undrain', async () => {
   const { sandbox, uids, prefix, start, command, states, sent } = await aDeployment(200);
   const first = start('sluice-0');
   await first.waitForLine('running');
@@ -80,7 +80,7 @@ test('a process that is drained lets go in order and takes nothing more, also af
   await second.waitForLine('standing by');
   await sent(200);
 
-  // What others may write there: none of it is taken for anything, or more than it is.
+  // Records of other programs: none has an effect.
   await write(`${prefix}.control`, [
     ['\u001b[2J', 'x'],
     ['["drain","sluice-1"]', 'not JSON'],
@@ -98,7 +98,7 @@ test('a process that is drained lets go in order and takes nothing more, also af
     ],
     ['["answer",null]', null],
   ]);
-  // One that nobody waits for any more goes with its answer.
+  // A command without a waiting client is deleted with its answer.
   await waitUntil(
     async () => {
       const all = await consumeAll(`${prefix}.control`);
@@ -126,7 +126,7 @@ test('a process that is drained lets go in order and takes nothing more, also af
   await second.kill('SIGKILL');
   const again = start('sluice-0');
   await again.waitForLine('standing by: drained');
-  // Brokers tell nothing of members while they are joining.
+  // During a rebalance brokers send no descriptions of members.
   const become = (requested: Awaited<ReturnType<typeof states>>) =>
     waitUntil(async () => isDeepStrictEqual(await states(), requested), {
       what: `the processes to be ${JSON.stringify(requested)}`,
@@ -144,7 +144,7 @@ test('a process that is drained lets go in order and takes nothing more, also af
   expect([new Set(uids()).size, uids().length]).toEqual([240, 240]);
 }, 600_000);
 
-test('commands about streams and dead letters are carried out once by whoever works, killed meanwhile or not', async () => {
+test('the owner carries out commands about streams and dead letters once, also if it is killed meanwhile', async () => {
   const picky = 'evt_000000007"';
   const receiver = await startHttpReceiver();
   receiver.answer(({ body }) => ({
@@ -217,7 +217,7 @@ test('commands about streams and dead letters are carried out once by whoever wo
   expect(third.stderr.join('\n')).not.toContain('stream_rewound');
 }, 600_000);
 
-test('a backfill asked for elsewhere goes on where who read it was killed, and is looked at, cancelled and ended there', async () => {
+test('a backfill requested on another machine resumes after a kill of its reader, and is shown, cancelled and ended from there', async () => {
   const { uids, start, command, sent, sandbox } = await aDeployment(300);
   const first = start('sluice-0');
   await first.waitForLine('running');

@@ -1,5 +1,5 @@
-// A copy of a state in Kafka that is followed, on a real Apache Kafka: it has what was committed, reads nothing twice, begins
-// anew where the state did, and holds of the members of a group what they say of themselves as what it is.
+// A copy of a state in Kafka, on a real Apache Kafka: it has the committed state, reads nothing twice, and starts again if the
+// topic was recreated. Descriptions of group members are untrusted text.
 
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -49,7 +49,7 @@ async function aSpool(cluster: Awaited<ReturnType<typeof aCluster>>) {
   return { spool, close };
 }
 
-test('it goes on from where it was, and begins anew where the topic does', async () => {
+test('it continues from its last position, and starts again if the topic was recreated', async () => {
   const cluster = await aCluster();
   const dir = tempDir();
   const copy = new StateCopy(cluster, dir, clock);
@@ -63,7 +63,7 @@ test('it goes on from where it was, and begins anew where the topic does', async
   await first.spool.acknowledge('a', { position: 2 });
   expect(await copy.catchUp()).toBe(true);
   expect(position()).toBe(2);
-  // What stands in the copy alone would not outlive its being made anew.
+  // A row that only the copy has would not survive a new copy.
   changeState({ dir, sync: 'none', keepMs: 0 }, (store) =>
     store.note('sink', 'of the copy', '{}', 0),
   );
@@ -89,7 +89,7 @@ test('it goes on from where it was, and begins anew where the topic does', async
   await second.close();
 }, 120_000);
 
-test('a member may say of itself what it likes: it is text of a bounded length, and no time that is none', async () => {
+test('the description of a member is untrusted: text of a bounded length, and only valid times', async () => {
   const { brokers, prefix } = await aCluster();
   const [broker] = brokers;
   if (broker === undefined) throw new Error('there is no broker');

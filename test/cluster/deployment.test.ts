@@ -214,7 +214,7 @@ describe('compareDeployments', () => {
   });
 });
 
-test('a coordinator that is still loading is asked again, and no right is called missing', async () => {
+test('a request to a loading coordinator is repeated, and no right is reported as missing', async () => {
   const kafka = await startKafka();
   const state = { brokers: [kafka.addresses.plain], prefix: 'fresh' };
   const asked = loadingAtFirst(2);

@@ -1,5 +1,5 @@
-// What befalls those who have the state in Kafka, on a real Apache Kafka: a process that sleeps through its end in the middle
-// of a transaction, and brokers that go one after the other.
+// Faults of the owners of a state in Kafka, on a real Apache Kafka: a process that is frozen in a transaction for longer than
+// its session, and brokers that stop one after the other.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -79,7 +79,7 @@ sinks:
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
 }, 600_000);
 
-test('three brokers stopped and killed in turn: the state and the sink go on with whoever leads, and each event is sent once', async () => {
+test('three brokers stopped and killed in turn: the state and the sink continue with the next leader, and each event is sent once', async () => {
   const growth = 100;
   const cluster = await startKafkaCluster(3);
   const brokers = cluster.map(({ addresses }) => addresses.plain);
@@ -126,7 +126,7 @@ sinks:
   expect((await sluice.kill('SIGTERM')).exitCode, sluice.stderr.join('\n')).toBe(0);
 }, 600_000);
 
-test('told to end while Kafka is away it ends, and what was not committed is read again', async () => {
+test('stopped while Kafka is away the process ends, and uncommitted records are read again', async () => {
   const kafka = await startKafka();
   const { sandbox, upstreams, env } = await anEdge(50);
   const dir = tempDir();
@@ -171,7 +171,7 @@ test.each([
   { gone: 'state', again: false, says: 'there is no topic' },
   { gone: 'state', again: true, says: 'was recreated while it was in use' },
 ])(
-  'the topic of $gone is deleted while it is in use (made anew: $again): it ends and says so, and nothing is lost',
+  'the topic of $gone is deleted while it is in use (recreated: $again): the process ends and reports it, and nothing is lost',
   async ({ gone, again, says }) => {
     const brokers = [...(await kafkaBrokers())];
     const { sandbox, upstreams, env } = await anEdge(50);

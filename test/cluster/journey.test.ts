@@ -1,5 +1,5 @@
-// The whole way with the state in Kafka, on a real Apache Kafka: upstream, log, sink. The program is killed again and again
-// while pages go into the log, and each time another machine goes on: one with an empty state directory.
+// The whole path with the state in Kafka, on a real Apache Kafka: upstream, log, sink. The program is killed again and again
+// while it commits pages, and each time another machine with an empty state directory resumes.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// What operators do about a state in Kafka from a machine where nothing runs, on a real Apache Kafka: look, check, and be
-// told of what would harm those who work.
+// Operator commands for a state in Kafka from a machine without a process, on a real Apache Kafka: status, check, and the
+// refusal of commands that would harm running processes.
 
 import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -33,7 +33,7 @@ interface ClusterReport {
   }[];
 }
 
-test('from elsewhere: every process is shown, a check disturbs nobody, and what would harm them is refused', async () => {
+test('from another machine: every process is shown, a check disturbs no process, and harmful commands are refused', async () => {
   const brokers = await kafkaBrokers();
   const prefix = `p-${crypto.randomUUID()}`;
   const { sandbox, upstreams, env } = await anEdge(events);
@@ -139,7 +139,7 @@ sinks:
   expect((await third.kill('SIGTERM')).exitCode).toBe(0);
 }, 600_000);
 
-test('topics of somebody else are refused before anything is written', async () => {
+test('topics of another program are refused before anything is written', async () => {
   const brokers = [...(await kafkaBrokers())];
   const prefix = `p-${crypto.randomUUID()}`;
   await createTopic(brokers, `${prefix}.state`, { settings: { 'cleanup.policy': 'compact' } });

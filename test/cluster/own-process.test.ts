@@ -228,7 +228,7 @@ test('the key is accepted without effect and with a warning, also where the stat
   expect(alone.stdout).toMatch(warning);
 });
 
-test('commands of another machine reach such a sink: suspects, dead letters, and a sink that is removed', async () => {
+test('commands of another machine reach a sink with the key: suspects, dead letters, and a removed sink', async () => {
   const deployment = await aDeployment();
   const { config, env, hook, start, accept, accepted, letters, onDisk, dir, prefix } = deployment;
   const command = async (...words: string[]) => {

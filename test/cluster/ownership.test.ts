@@ -1,5 +1,5 @@
-// Who has the state in Kafka, among real processes on a real Apache Kafka: one works and the others stand by, until it is
-// frozen, killed or told to end.
+// Ownership of a state in Kafka, with real processes on a real Apache Kafka: one works and the others are on standby, until it
+// is frozen, killed or stopped.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -108,7 +108,7 @@ test('members of a state of one shard understand older versions, and are underst
   expect(reported).toMatchObject({ ownsSince: 7, isDrained: false, load: 0 });
 });
 
-test('of an assignment or a report that another program wrote nothing is taken', () => {
+test('an assignment or a report of another program has no effect', () => {
   for (const text of ['', 'x', '[1]', '{"shards":"all","gives":{}}']) {
     expect(shareIn(Buffer.from(text))).toEqual({ shards: [], gives: [] });
   }
@@ -188,7 +188,7 @@ sinks:
   expect(new Set(uids).size).toBe(3 * events);
 }, 180_000);
 
-test('asleep since it was told that it owns, it puts nobody out who began meanwhile', async () => {
+test('suspended since it became the owner, it does not fence its successor', async () => {
   const brokers = JSON.stringify(await kafkaBrokers());
   const { sandbox, upstreams, env } = await anEdge(events);
   const dir = tempDir();
@@ -223,7 +223,7 @@ sinks:
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
 }, 180_000);
 
-test('asleep for longer than its session it goes on only where nobody has worked meanwhile, though the group knows of nobody', async () => {
+test('suspended for longer than its session it continues only if no other process has worked, though the group has no other member', async () => {
   const brokers = (await kafkaBrokers()).map(parseHostPort).filter((one) => one !== null);
   const settings = {
     ...{ brokers, prefix: `p-${crypto.randomUUID()}`, sessionMs: 6_000 },
@@ -262,13 +262,13 @@ test('asleep for longer than its session it goes on only where nobody has worked
   await second.ownership.close();
   sleeper.wake();
 
-  await first.ownership.confirm(); // of the group nobody else is a member any more
+  await first.ownership.confirm(); // the group has no other member any more
   expect(lost).toEqual([]);
   await expect(first.log.confirm()).rejects.toMatchObject({ code: 'state_locked' });
   await expect(first.log.commit(note('stale'))).rejects.toMatchObject({ code: 'state_locked' });
 }, 180_000);
 
-/** A clock by which whoever waits goes on waiting while its process is asleep. */
+/** A clock whose sleeps continue while the process is suspended. */
 function aSleeper() {
   const clock = systemClock();
   let awake = Promise.withResolvers<void>();
@@ -289,7 +289,7 @@ function aSleeper() {
   };
 }
 
-test('cut from Kafka alone it asks upstream for nothing once another may have begun, until Kafka answers again', async () => {
+test('cut off from Kafka it sends no request upstream once a successor may have started, until Kafka answers again', async () => {
   const kafka = await startKafka();
   const { sandbox, upstreams, env } = await anEdge(events);
   const dir = tempDir();
@@ -313,7 +313,7 @@ sinks:
   const broker = kafka.pid ?? 0;
   process.kill(broker, 'SIGSTOP');
   await sluice.waitForLine('group_unreachable');
-  // What was asked for before may be on its way.
+  // An earlier request may be on its way.
   await delay(everyMs * 5);
   const before = asked();
   sandbox.control.grow(audit, events);

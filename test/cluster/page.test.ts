@@ -32,7 +32,7 @@ const isIn = (id: string, text: string) =>
   `document.getElementById('${id}').textContent.includes(${JSON.stringify(text)})`;
 const patienceMs = 60_000;
 
-test('who stands by shows who works, what its sinks have, and after a takeover who is fenced', async () => {
+test('a standby shows the owner and the progress of its sinks, and after a takeover the fenced process', async () => {
   const brokers = JSON.stringify(await kafkaBrokers());
   const prefix = `p-${crypto.randomUUID()}`;
   const { sandbox, upstreams, env } = await anEdge(events);
@@ -106,7 +106,7 @@ status: { listen: "127.0.0.1:0" }
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
 }, 300_000);
 
-test('with several shards each page has the tail of its own, names who has the others, and shows all', async () => {
+test('with several shards each page has the tail of its own shards, names the owners of the others, and shows all', async () => {
   const brokers = JSON.stringify(await kafkaBrokers());
   const prefix = `p-${crypto.randomUUID()}`;
   const { upstreams, env, apart } = await someEdges(['east', 'west'], events);
@@ -152,7 +152,7 @@ status: { listen: "127.0.0.1:0" }
   await page.evaluate(watch);
   await page.waitFor(`${shows('from-east')} && ${shows('from-west')}`, patienceMs);
   expect(await page.evaluate(`document.getElementById('tail-unseen').textContent`)).toBe('');
-  // A wish is told to all, and one that cannot be is refused at once.
+  // A request goes to all shards, and an impossible one is refused at once.
   await page.evaluate(`(() => {
     const field = document.querySelector('#tail [name=stream]');
     field.value = 'west';
@@ -214,7 +214,7 @@ status: { listen: "127.0.0.1:0" }
   }
 }, 300_000);
 
-test('while Kafka is away pages say so, and what they had stands; who ends does not wait for it', async () => {
+test('while Kafka is away pages report it and keep their values; a stopping process does not wait for Kafka', async () => {
   const kafka = await startKafka();
   const { upstreams, env } = await anEdge(events);
   const dir = tempDir();

@@ -141,7 +141,7 @@ test('the rights that are printed are enough, and each one that lacks is named',
     // Something that it would write.
     sandbox.control.grow('/v1/audit/events', 10);
     const refused = await run(file);
-    // Only what every sink has is deleted, only who is asked writes answers, and no event was refused: a run goes well without.
+    // Without these rights a run works: no page is due to be deleted, no command was sent, and no event was refused.
     const isSpare =
       name === 'Delete' || /^(Write on acls.control|(Read|Write) on acls.dead)$/.test(what);
     expect(refused.exitCode, `${what}: ${refused.stderr}`).toBe(isSpare ? 0 : 1);

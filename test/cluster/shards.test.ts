@@ -16,7 +16,7 @@ const keyText = signingKeyText('shards', Buffer.alloc(32, 1));
 const names = ['east', 'south', 'west'];
 const events = 30;
 
-/** So many records of upstream, beside what sluice tells of itself. */
+/** So many records of upstream, without sluice's own events. */
 const held = (count: number) => (records: readonly { readonly value: string }[]) =>
   records.filter(({ value }) => !value.includes('"log_name":"sluice"')).length >= count;
 
@@ -60,7 +60,7 @@ interface ClusterReport {
   readonly sinks: readonly { readonly name: string; readonly position: number }[];
 }
 
-test('three processes share three upstreams: what one leaves others go on with, and every event is there once', async () => {
+test('three processes share three upstreams: others continue the work of a stopped one, and every event is there once', async () => {
   const { start, grow, topic, config, shards, env, archive } = await aCluster();
   const here = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await runHere(args, env);
@@ -91,7 +91,7 @@ test('three processes share three upstreams: what one leaves others go on with, 
   const total = names.length * events;
   const first = start('one');
   await shared({ one: 3 });
-  // Whoever comes gets what the others have more of.
+  // A new process gets shards of those with more.
   const [second, third] = [start('two'), start('three')];
   await shared({ one: 1, three: 1, two: 1 });
   await consumeAll(topic, { until: held(total), timeoutMs: 60_000 });
@@ -117,7 +117,7 @@ test('three processes share three upstreams: what one leaves others go on with, 
     exitCode: 0,
     all: expect.stringContaining(`${stream}: retrying now`),
   });
-  // A shard's own process may stop by itself, while the one that has started it goes on: it is ended, and begun anew.
+  // A worker process may freeze while its supervisor continues: the supervisor kills it, and starts its shards again.
   const pidOf = (line: string) => (JSON.parse(line) as { readonly pid?: number }).pid ?? 0;
   const begun = () => third.stderr.filter((line) => line.includes('shard_worker_started'));
   const before = begun();
@@ -136,7 +136,7 @@ test('three processes share three upstreams: what one leaves others go on with, 
   const status = await here('status', '--json', '-c', config('three', shards));
   expect(JSON.parse(status.all).streams).toHaveLength(names.length);
 
-  // Under one name only one can be told from the other: whoever had it ends, and does not come back to take it.
+  // Two processes with one instance name: the earlier one ends, and does not take the name back.
   const namesake = start('three');
   await waitUntil(() => !third.running, { what: 'the first of a name to end', timeoutMs: 60_000 });
   expect((await third.exited).stderr).toContain('another process has the instance name three');
@@ -147,7 +147,7 @@ test('three processes share three upstreams: what one leaves others go on with, 
     expect(ended.exitCode, ended.stderr).toBe(0);
   }
   const read = await consumeAll(topic);
-  // What sluice tells of the archives beside them.
+  // Sluice's own events about the archives.
   const ofUpstream = read.filter(({ value }) => JSON.parse(value).metadata.log_name !== 'sluice');
   const uids = ofUpstream.map(({ headers }) => headers.uid);
   expect([new Set(uids).size, uids.length]).toEqual([2 * total, 2 * total]);
@@ -167,7 +167,7 @@ test('three processes share three upstreams: what one leaves others go on with, 
   expect((await here(...verify)).exitCode).not.toBe(0);
 }, 600_000);
 
-test('what is held in a shard is delivered though no source of the config is in it', async () => {
+test('held events of a shard without sources are delivered', async () => {
   const brokers = await kafkaBrokers();
   const [nobody] = await freePorts(1);
   const topic = await newTopic('left');

@@ -20,7 +20,7 @@ const tickets = 20;
 /** What of the config a test changes. */
 interface Choice {
   readonly succeeds?: boolean;
-  /** The upstream of the successor; left out: `new`, of which the tickets are. */
+  /** The upstream of the successor; default: `new`, the upstream of the tickets. */
   readonly of?: string;
   readonly without?: readonly string[];
   readonly upstreams?: Readonly<Record<string, object>>;

@@ -92,7 +92,7 @@ sinks:
     ],
     [],
   ]);
-  // A shard moves: the copy of it that stays on the disk counts no more.
+  // A shard moves: its copy that stays on the disk does not count.
   const second = start('two');
   await shows('two', [
     1,
@@ -150,7 +150,7 @@ sinks:
   expect((await here('explain', mine?.name ?? '', '-c', file('one'))).all).not.toContain(
     'another process',
   );
-  // What is told of a sink is of all shards, wherever they run; so it is the same on each machine.
+  // The numbers of a sink are the sum of all shards, so each machine shows the same.
   for (const instance of ['one', 'three']) {
     const receipt = await here('receipt', '--sink', 'lake', '-c', file(instance));
     expect(receipt.all.match(/^position: \d+$/gm), receipt.all).toEqual(

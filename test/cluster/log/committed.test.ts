@@ -1,5 +1,5 @@
 // Reading committed records, against a real Apache Kafka: the three logs of one transactional id at which
-// @platformatic/kafka's own read_committed goes wrong, read by us, by kafkajs, and, so that it is seen when it is mended,
+// @platformatic/kafka's own read_committed is wrong, read by us, by kafkajs, and, so that a correction is seen,
 // by that library.
 
 import { randomUUID } from 'node:crypto';
@@ -113,7 +113,7 @@ test.each(Object.entries(logs))(
 
     expect(await readByUs(topic)).toEqual(committed);
     expect((await consumeAll(topic)).map(({ value }) => value)).toEqual(committed);
-    // When this fails the library has been mended: then committed.ts can go.
+    // When this fails the library is correct: then committed.ts can be removed.
     expect(await readByTheLibrary(topic, committed.at(-1) ?? '')).toEqual(library);
   },
 );

@@ -1,6 +1,6 @@
-// The log of a shard on a real Apache Kafka: what the state database held is there for whoever takes the shard over, the one
-// before writes nothing any more, and what goes wrong in between (a broker that dies, a transaction that a dead writer has
-// left open, an end that is not reached) loses nothing and never passes for less than there is.
+// The log of a shard on a real Apache Kafka: the next owner has the whole state, the earlier owner writes nothing any more, and
+// faults between (a dead broker, an open transaction of a dead writer, an end that is not reached) lose nothing and never
+// hide a record.
 
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -74,12 +74,12 @@ function contents(dir: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Bytes as what they are told by. */
+/** Bytes as text. */
 function shortened(value: unknown): unknown {
   return value instanceof Uint8Array ? hash('sha256', value) : value;
 }
 
-test('whoever takes the shard has all that the state held, and the one before is refused', async () => {
+test('the next owner has the whole state, and the earlier owner is refused', async () => {
   const cluster = await aCluster();
   const first = await aSpool(cluster);
   const { spool } = first;
@@ -231,7 +231,7 @@ test('a log that ends before where it should ends the reading in time', async ()
   await expect(reading).rejects.toMatchObject({ code: 'sink_unreachable' });
 });
 
-test('those who begin a state at the same time make its topics, and none waits for what another has made', async () => {
+test('processes that start a state together create its topics, and none waits for the topics of another one', async () => {
   const cluster = await aCluster();
   let askedAgainMs = 0;
   const counting: Clock = {
@@ -249,7 +249,7 @@ test('those who begin a state at the same time make its topics, and none waits f
 
   await Promise.all(clients.map((client) => ensureTopics(client, cluster)));
 
-  // One that asked again for a topic that is there would do so for 30 s.
+  // A repeated request for an existing topic would take 30 s.
   expect(askedAgainMs).toBeLessThan(20_000);
 });
 
@@ -264,7 +264,7 @@ test('pages that would go by their age are refused before anything is written', 
   });
 });
 
-test('a clock that is two hours ahead is no matter, or is told where the topics go by it', async () => {
+test('a clock that is two hours ahead has no effect, or is reported if the topics use it', async () => {
   const [cluster, other] = [await aCluster(), await aCluster()];
   const settings = { 'message.timestamp.type': 'CreateTime', 'cleanup.policy': 'compact' };
   await createTopic(await kafkaBrokers(), `${other.prefix}.state`, { settings });
@@ -282,7 +282,7 @@ test('a clock that is two hours ahead is no matter, or is told where the topics 
   });
 });
 
-test('topics are held by as many brokers as is asked, or none is made', async () => {
+test('topics have the requested number of replicas, or none is created', async () => {
   const cluster = await aCluster();
 
   await expect(take({ ...cluster, replicationFactor: 2 })).rejects.toMatchObject({
@@ -293,7 +293,7 @@ test('topics are held by as many brokers as is asked, or none is made', async ()
   await take({ ...cluster, replicationFactor: 1 });
 });
 
-test('pages that are gone before a sink had them are told to it, with their numbers', async () => {
+test('a sink gets the numbers of pages that were deleted before it had them', async () => {
   const cluster = await aCluster();
   const { spool } = await aSpool(cluster);
   for (let page = 0; page < 10; page += 1) {
@@ -330,7 +330,7 @@ sinks: { disk: { type: file, path: ${dir}/out, format: json } }
   expect(exitCode).toBe(0);
 });
 
-test('a topic of the state that was deleted is named to the operator, and what is held goes on', async () => {
+test('a deleted topic of the state is named to the operator, and held events are delivered', async () => {
   const cluster = await aCluster();
   const { spool, log } = await aSpool(cluster);
   for (let page = 0; page < 10; page += 1) await spool.append(anAppend({ ids: [`r${page}`] }));
@@ -377,7 +377,7 @@ test('a commit whose answer is lost is not written again', async () => {
   lost.mockImplementationOnce(async function (this: TransactionalWriter, records) {
     await write.call(this, records);
     const failure = new KafkaFailure('passing', 'the answer is lost', { answered: false });
-    late.mockRejectedValueOnce(failure); // nor can the log be asked at once
+    late.mockRejectedValueOnce(failure); // nor can the log be queried at once
     throw failure;
   });
 
@@ -458,7 +458,7 @@ test('pages go from the log once every sink has them, and no other', async () =>
   expect(contents(other)).toEqual(contents(dir));
 });
 
-test('what a command changes while nobody runs is counted when it is thrown away', async () => {
+test('changes of commands without a running process are counted when they are dropped', async () => {
   const [cluster, dir] = [await aCluster(), tempDir()];
   await (await take(cluster)).rebuild(dir);
   changeState({ dir, sync: 'full', keepMs: 0 }, (store) =>
