@@ -74,9 +74,8 @@ function shorten(value: unknown, path: string, moved: Moved[]): void {
       shorten(below, belowPath, moved);
     } else if (Buffer.byteLength(belowPath) + Buffer.byteLength(below) >= termBytesMax) {
       moved.push({ path: belowPath, value: below });
-      const start = `${below.slice(0, startLength)}…`.toWellFormed();
-      // A plain assignment to `__proto__` would set the prototype.
-      Object.defineProperty(value, name, { value: start, enumerable: true });
+      // Parsed JSON has its own member of any name, `__proto__` included.
+      (value as Record<string, unknown>)[name] = `${below.slice(0, startLength)}…`.toWellFormed();
     }
   }
 }
