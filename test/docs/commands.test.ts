@@ -23,7 +23,7 @@ const ofTheirOwn = ['getting-started.md', 'moving.md'];
 test.each(written)(
   '$path: sluice would understand each command, also within a sentence',
   ({ text }) => {
-    const commands = [...text.matchAll(/(?:npx sluice|main\.ts) ([^`\n#|&>]*)/g)].map(
+    const commands = [...text.matchAll(/(?:npx sluice|(?<![\w-])main\.ts) ([^`\n#|&>]*)/g)].map(
       ([, words = '']) => words,
     );
 
