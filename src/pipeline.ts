@@ -256,8 +256,8 @@ export class Pipeline {
   }
 
   /** Makes the waiting stream and sink of this name retry now; empty: neither exists. */
-  askNow(name: string): readonly RetryRequest[] {
-    const [stream, sink] = [this.#polling.askNow(name), this.#sending?.askNow(name)];
+  retryNow(name: string): readonly RetryRequest[] {
+    const [stream, sink] = [this.#polling.retryNow(name), this.#sending?.retryNow(name)];
     return [
       ...(stream === undefined ? [] : [{ part: 'stream', waitsUntil: stream } as const]),
       ...(sink === undefined ? [] : [{ part: 'sink', waitsUntil: sink } as const]),

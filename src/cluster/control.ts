@@ -10,7 +10,7 @@
 
 import { z } from 'zod';
 import { type Clock, isObject, type JsonObject } from '../contracts/index.ts';
-import { type Wish, wishOf } from '../hold/index.ts';
+import { type OperatorRequest, operatorRequestOf } from '../hold/index.ts';
 import { ControlLog } from './board.ts';
 import { type Deployment, readDeployment } from './deployment.ts';
 import type { StateLogSettings } from './log/settings.ts';
@@ -20,7 +20,7 @@ export interface ControlCommand {
   readonly id: string;
   /** The stream, sink or source of the request. */
   readonly name: string;
-  readonly wish: Wish;
+  readonly wish: OperatorRequest;
   /** The owner of this shard carries the request out. */
   readonly shard: number;
   /** Time of the request by the clock of the client; epoch milliseconds. */
@@ -189,6 +189,6 @@ export class Control extends ControlLog {
 
 function commandOf(id: string, said: JsonObject): ControlCommand | null {
   const shaped = commandShape.safeParse(said).data;
-  const wish = wishOf(isObject(said.wish) ? said.wish : null);
+  const wish = operatorRequestOf(isObject(said.wish) ? said.wish : null);
   return shaped === undefined || wish === null ? null : { id, ...shaped, wish };
 }

@@ -197,8 +197,8 @@ export class Polling {
   }
 
   /** Polls a stream now, or returns the time until which upstream's wait lasts. Undefined: no such stream. */
-  askNow(name: string): number | null | undefined {
-    return this.#streams.get(name)?.runner.askNow();
+  retryNow(name: string): number | null | undefined {
+    return this.#streams.get(name)?.runner.retryNow();
   }
 
   /**
@@ -378,7 +378,7 @@ export class Polling {
       begun: (backfill) => void this.#backfills.push(backfill),
       listening: (pushed) => ({
         endpoint: this.#listeners.endpoint(pushed.listen),
-        wake: () => void this.askNow(stream.name),
+        wake: () => void this.retryNow(stream.name),
         announced: (events) => this.#nudge(source.upstream, events),
       }),
     };
@@ -405,7 +405,7 @@ async function readOn(
 ): Promise<string | null> {
   // A poll under way may have missed new records.
   const begun = runner.state.polls + (runner.state.state === 'polling' ? 1 : 0);
-  runner.askNow();
+  runner.retryNow();
   for (;;) {
     await clock.sleep(readLookMs);
     const { name, polls, state, isAtTail } = runner.state;

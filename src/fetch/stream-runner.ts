@@ -219,7 +219,7 @@ export class StreamRunner {
    * Polls now instead of at the end of the wait. If upstream requires the wait, the wait stays, and its end is
    * returned, epoch milliseconds.
    */
-  askNow(): number | null {
+  retryNow(): number | null {
     this.#health.resetWaits();
     this.#isAskedAgain = this.#isPolling;
     const endsAt = this.#wake === null ? this.#nextPollAt : null;

@@ -5,7 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { invariant, type JsonObject } from '../contracts/index.ts';
-import type { Request, Wish } from './requests.ts';
+import type { OperatorRequest, Request } from './requests.ts';
 import { lookInto, type Store } from './store.ts';
 
 /** Progress of a backfill. Times are epoch milliseconds. */
@@ -101,7 +101,7 @@ function askForBackfill(
 }
 
 /** A request about a backfill from a command on another machine. */
-export type BackfillWish = Extract<Wish, { what: 'begin_backfill' | 'about_backfill' }>;
+export type BackfillWish = Extract<OperatorRequest, { what: 'begin_backfill' | 'about_backfill' }>;
 
 /**
  * Executes a remote command about a backfill within the caller's transaction; returns the backfill

@@ -18,7 +18,7 @@ import type { Row, Statements } from './statements.ts';
  * machines about a backfill (backfills.ts). `cut_over`: make the other side of a pair deliver; the
  * pair is named by its successor.
  */
-export type Wish =
+export type OperatorRequest =
   | { readonly what: 'retry' }
   | { readonly what: 'rewind'; readonly to: number; readonly forget: boolean }
   | { readonly what: 'reset'; readonly forget: boolean }
@@ -58,7 +58,7 @@ export interface Request {
   readonly id: number;
   /** The stream, sink or source concerned. */
   readonly name: string;
-  readonly wish: Wish;
+  readonly wish: OperatorRequest;
   /** Id of the command on another machine that this row executes; null: a local request. */
   readonly command: string | null;
   /** Time of the last request, epoch milliseconds. */
@@ -77,7 +77,7 @@ export class RequestTable {
   }
 
   /** Stores a request; returns its id. */
-  ask(name: string, wish: Wish, at: number, command?: string): number {
+  ask(name: string, wish: OperatorRequest, at: number, command?: string): number {
     const asked = this.#statements.run(
       'INSERT INTO request (name, wish, at) VALUES (?, ?, ?)',
       name,
@@ -116,7 +116,7 @@ export class RequestTable {
 
 function requestOf({ id, name, wish: written, at, answer, progress }: Row): readonly Request[] {
   const parsed = parsedObject(written);
-  const wish = wishOf(parsed);
+  const wish = operatorRequestOf(parsed);
   const command = typeof parsed?.command === 'string' ? parsed.command : null;
   const row = { id: Number(id), name: String(name), at: Number(at), command };
   const said = { answer: parsedObject(answer), progress: parsedObject(progress) };
@@ -124,7 +124,7 @@ function requestOf({ id, name, wish: written, at, answer, progress }: Row): read
 }
 
 /** Parses a stored request; null: no such version has written it. */
-export function wishOf(written: JsonObject | null): Wish | null {
+export function operatorRequestOf(written: JsonObject | null): OperatorRequest | null {
   const { what, key, from, to, forget, isBounded, does, letters } = written ?? {};
   if (what === 'retry' || what === 'remove_sink') return { what };
   if (what === 'cut_over') return cutOverOf(written ?? {});
@@ -146,18 +146,18 @@ export function wishOf(written: JsonObject | null): Wish | null {
   return { what, key, from, to, isBounded };
 }
 
-function cutOverOf({ phase, isForced }: JsonObject): Wish | null {
+function cutOverOf({ phase, isForced }: JsonObject): OperatorRequest | null {
   if (phase !== 'shadow' && phase !== 'cut_over') return null;
   return typeof isForced === 'boolean' ? { what: 'cut_over', phase, isForced } : null;
 }
 
-function giveUpOf({ uids = null }: JsonObject): Wish | null {
+function giveUpOf({ uids = null }: JsonObject): OperatorRequest | null {
   if (uids === null) return { what: 'give_up', uids };
   const isText = (one: Json): one is string => typeof one === 'string';
   return Array.isArray(uids) && uids.every(isText) ? { what: 'give_up', uids } : null;
 }
 
-function beginOf({ from, to, isAnew }: JsonObject): Wish | null {
+function beginOf({ from, to, isAnew }: JsonObject): OperatorRequest | null {
   if (typeof from !== 'number' || typeof isAnew !== 'boolean') return null;
   if (to !== null && typeof to !== 'number') return null;
   return { what: 'begin_backfill', from, to, isAnew };

@@ -27,7 +27,7 @@ import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
 import type { Released, RunningSinks } from './known-sinks.ts';
 import type { Cutover, CutoverWish } from './pair-cutover.ts';
-import type { Wish } from './requests.ts';
+import type { OperatorRequest } from './requests.ts';
 import { Reserve, withReserve } from './reserve.ts';
 import type {
   ReportedError,
@@ -265,7 +265,7 @@ const operations = {
   },
   settle: (request: number, answer: Json) => store.requests.answer(request, answer),
   inform: (request: number, progress: Json) => store.requests.note(request, progress),
-  takeUp: (command: string, name: string, wish: Wish, at: number) =>
+  takeUp: (command: string, name: string, wish: OperatorRequest, at: number) =>
     store.requests.ask(name, wish, at, command),
   withdraw: (request: number) => store.requests.withdraw(request),
   leave(backfill: BackfillRequest, last: BackfillProgress): void {

@@ -31,7 +31,7 @@ import { type Lock, takeLock } from './lock.ts';
 import type { Cutover, CutoverWish } from './pair-cutover.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
-import type { Request, Wish } from './requests.ts';
+import type { OperatorRequest, Request } from './requests.ts';
 import type { WorkerReplies, WorkerSettings } from './spool-messages.ts';
 import { SpoolThread, travels } from './spool-thread.ts';
 import type { Landed } from './store.ts';
@@ -78,7 +78,7 @@ export interface OwnSpool extends Spool {
   /** Stores the answer to a request. */
   settle(request: number, answer: Json): Promise<void>;
   /** Stores a request of a command on another machine. */
-  takeUp(command: string, name: string, wish: Wish, at: number): Promise<void>;
+  takeUp(command: string, name: string, wish: OperatorRequest, at: number): Promise<void>;
   /** Deletes a request. */
   withdraw(request: number): Promise<void>;
   /** A backfill is no longer read; stores its last progress. */

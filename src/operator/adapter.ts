@@ -4,7 +4,7 @@
 
 import type { Config } from '../config/index.ts';
 import type { JsonObject } from '../contracts/index.ts';
-import type { Wish } from '../hold/index.ts';
+import type { OperatorRequest } from '../hold/index.ts';
 import type { State } from '../watch/index.ts';
 
 /** A stored state to read. */
@@ -30,5 +30,5 @@ export interface Adapter {
    * process acquired or released the state meanwhile, and nothing was changed. Throws `state_locked`
    * if no process answers.
    */
-  carryOut(name: string, wish: Wish): Promise<JsonObject | null>;
+  carryOut(name: string, wish: OperatorRequest): Promise<JsonObject | null>;
 }

@@ -14,7 +14,7 @@ import {
   type JsonObject,
   type PairPhase,
 } from '../contracts/index.ts';
-import { holderOf, parsedObject, type Wish } from '../hold/index.ts';
+import { holderOf, type OperatorRequest, parsedObject } from '../hold/index.ts';
 import { type BackfillRequest, backfillsIn, type Past, readProgress } from '../hold/open.ts';
 import { cleanText, systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
@@ -144,7 +144,7 @@ export function ownOperator(config: Config): Operator {
 
 /** `adapterNow` is called before each request: processes come and go. */
 function operatorBy(whole: Config, adapterNow: () => Promise<Adapter>): Operator {
-  const ask = <T>(name: string, wish: Wish, shape: z.ZodType<T>) =>
+  const ask = <T>(name: string, wish: OperatorRequest, shape: z.ZodType<T>) =>
     carriedOut(adapterNow, { name, wish }, shape);
   const about = async ({ source, id }: BackfillRequest, does: 'look' | 'stop' | 'cancel') => {
     const wish = { what: 'about_backfill', key: id, does } as const;
@@ -225,7 +225,7 @@ async function adapterOf(config: Config, whole: Config): Promise<Adapter> {
 
 async function carriedOut<T>(
   adapterNow: () => Promise<Adapter>,
-  { name, wish }: { readonly name: string; readonly wish: Wish },
+  { name, wish }: { readonly name: string; readonly wish: OperatorRequest },
   shape: z.ZodType<T>,
 ): Promise<T> {
   const clock = systemClock();

@@ -3,7 +3,7 @@
 
 import type { Config } from '../config/index.ts';
 import type { JsonObject } from '../contracts/index.ts';
-import type { Wish } from '../hold/index.ts';
+import type { OperatorRequest } from '../hold/index.ts';
 import {
   type BootTools,
   deploymentFinding,
@@ -44,7 +44,10 @@ export async function ownJourney<T>(
 export async function turnAlone(
   config: Config,
   whole: Config,
-  { name, wish }: { readonly name: string; readonly wish: Extract<Wish, { what: 'cut_over' }> },
+  {
+    name,
+    wish,
+  }: { readonly name: string; readonly wish: Extract<OperatorRequest, { what: 'cut_over' }> },
 ): Promise<JsonObject> {
   const turn = async (journey: Journey, { plan, tools }: Made) => {
     const over = new AbortController();

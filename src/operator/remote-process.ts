@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { StateLogSettings } from '../cluster/index.ts';
 import type { Config } from '../config/index.ts';
 import { ExportError, type JsonObject } from '../contracts/index.ts';
-import type { Wish } from '../hold/index.ts';
+import type { OperatorRequest } from '../hold/index.ts';
 import { systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
 import { withCopy } from './stored.ts';
@@ -37,7 +37,7 @@ export class RemoteProcess implements Adapter {
     return withCopy(this.#config, { kafka: this.#kafka, holder: this.holder }, read);
   }
 
-  async carryOut(name: string, wish: Wish): Promise<JsonObject> {
+  async carryOut(name: string, wish: OperatorRequest): Promise<JsonObject> {
     const kafka = this.#kafka;
     if (this.holder === null) throw allDrained(kafka.prefix);
     // Its client takes long to load.

@@ -4,7 +4,7 @@
 
 import type { Config } from '../config/index.ts';
 import { ExportError, type JsonObject } from '../contracts/index.ts';
-import { holderOf, Store, type Wish } from '../hold/index.ts';
+import { holderOf, type OperatorRequest, Store } from '../hold/index.ts';
 import { systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
 import { storedHere } from './stored.ts';
@@ -26,7 +26,7 @@ export class RunningProcess implements Adapter {
     return await read(storedHere(this.#config));
   }
 
-  async carryOut(name: string, wish: Wish): Promise<JsonObject | null> {
+  async carryOut(name: string, wish: OperatorRequest): Promise<JsonObject | null> {
     const { state } = this.#config;
     const clock = systemClock();
     const store = new Store(state);

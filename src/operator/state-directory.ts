@@ -4,7 +4,13 @@
 
 import type { Config } from '../config/index.ts';
 import { ExportError, type JsonObject } from '../contracts/index.ts';
-import { changeState, hasState, type Store, takeLock, type Wish } from '../hold/index.ts';
+import {
+  changeState,
+  hasState,
+  type OperatorRequest,
+  type Store,
+  takeLock,
+} from '../hold/index.ts';
 import { forgetDelivered } from '../hold/open.ts';
 import { type Journey, type Move, makeMove } from '../run/process.ts';
 import { systemClock } from '../tools/index.ts';
@@ -37,7 +43,7 @@ export class StateDirectory implements Adapter {
     return await read(storedHere(config));
   }
 
-  async carryOut(name: string, wish: Wish): Promise<JsonObject | null> {
+  async carryOut(name: string, wish: OperatorRequest): Promise<JsonObject | null> {
     switch (wish.what) {
       case 'retry':
         await this.#leave(name, wish);
@@ -58,7 +64,7 @@ export class StateDirectory implements Adapter {
   }
 
   /** Leaves a request to the next process. */
-  async #leave(name: string, wish: Wish): Promise<void> {
+  async #leave(name: string, wish: OperatorRequest): Promise<void> {
     const leave = ({ requests }: Store) => requests.ask(name, wish, systemClock().now());
     const { state } = this.#config;
     if (state.kafka !== null) await this.#owning(async () => changeState(state, leave));

@@ -12,12 +12,12 @@ import {
   parseParentsCheckpoint,
   rewound,
 } from '../fetch/index.ts';
-import type { Store, Wish } from '../hold/index.ts';
+import type { OperatorRequest, Store } from '../hold/index.ts';
 import { commandText } from '../terminal/index.ts';
 import { cursorDigest } from '../watch/index.ts';
 
 /** The time to which a stream is rewound, and whether identities are forgotten. */
-export type Rewind = Extract<Wish, { what: 'rewind' }>;
+export type Rewind = Extract<OperatorRequest, { what: 'rewind' }>;
 
 /** The result. */
 export interface Rewound {

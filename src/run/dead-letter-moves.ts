@@ -2,11 +2,11 @@
 // that each event is always in exactly one of the two.
 
 import type { Config } from '../config/index.ts';
-import type { HeldDeadLetter, Store, Wish } from '../hold/index.ts';
+import type { HeldDeadLetter, OperatorRequest, Store } from '../hold/index.ts';
 import { selectionFor } from '../send/index.ts';
 
 /** The dead letters of a request, and the action. */
-export type DeadLetterWish = Extract<Wish, { what: 'letters' }>;
+export type DeadLetterWish = Extract<OperatorRequest, { what: 'letters' }>;
 
 /** The number moved, by sink, and the number kept, by reason. */
 export interface Moved {

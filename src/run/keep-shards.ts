@@ -27,7 +27,7 @@ export async function keepShards(
     ...(member !== null && { member }),
   });
   const look = () => ({ ...supervisor.look(), deployment_changed: deploymentChanged });
-  const retry = (name: string) => supervisor.askNow(name);
+  const retry = (name: string) => supervisor.retryNow(name);
   const config = () => supervisor.config;
   const tap = () => tapOf(supervisor, tools);
   const page = await openPage({ look, tap, retry, config }, tools, own);

@@ -4,7 +4,7 @@
 
 import type { Config } from '../config/index.ts';
 import type { JsonObject } from '../contracts/index.ts';
-import type { Store, Wish } from '../hold/index.ts';
+import type { OperatorRequest, Store } from '../hold/index.ts';
 import { carryOutAbout } from '../hold/open.ts';
 import { resetStream, rewindStream } from './checkpoint-moves.ts';
 import { deadLettersOf, moveDeadLetters } from './dead-letter-moves.ts';
@@ -12,7 +12,7 @@ import { removeSink } from './give-up-sink.ts';
 
 /** A request that needs no pipeline. */
 export type Move = Exclude<
-  Wish,
+  OperatorRequest,
   { what: 'retry' } | { what: 'give_up' } | { what: 'cut_over' } | { what: 'backfill' }
 >;
 

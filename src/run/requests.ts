@@ -89,7 +89,7 @@ async function answerTo(request: Request, deps: Doing): Promise<Json> {
   switch (wish.what) {
     case 'retry':
       tools.log.info('retry_requested', 'retry requested by an operator', { name });
-      return { asked: pipeline.askNow(name).map((asked) => ({ ...asked })) };
+      return { asked: pipeline.retryNow(name).map((asked) => ({ ...asked })) };
     case 'give_up': {
       const suspects = await pipeline.giveUp(name, wish.uids);
       tools.log.info(

@@ -66,7 +66,7 @@ export async function openStatus(running: Running): Promise<{ close(): unknown }
     reload_refused: running.refused && { ...running.refused, at: timeText(running.refused.at) },
     deployment_changed: running.deploymentChanged,
   });
-  const retry = (name: string) => running.journey.pipeline.askNow(name);
+  const retry = (name: string) => running.journey.pipeline.retryNow(name);
   const shown = { look, tap: () => running.sight.tap, retry };
   if (hosted !== null) return hosted.show(shown);
   return await openPage({ ...shown, config: () => running.config }, tools, own);

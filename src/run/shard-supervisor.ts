@@ -107,8 +107,8 @@ export class ShardSupervisor {
   }
 
   /** Retries the streams and sinks of a name now. */
-  askNow(name: string): readonly RetryRequest[] {
-    return [...this.#turns.values()].flatMap((one) => one.askNow(name));
+  retryNow(name: string): readonly RetryRequest[] {
+    return [...this.#turns.values()].flatMap((one) => one.retryNow(name));
   }
 
   /**

@@ -102,7 +102,7 @@ export class ShardTurn {
   }
 
   /** Retries the streams and sinks of a name now; returns those that exist. */
-  askNow(name: string): readonly RetryRequest[] {
+  retryNow(name: string): readonly RetryRequest[] {
     this.#say({ say: 'retry', name });
     const { streams = [], sinks = [] } = this.#moment ?? {};
     const isIt = (one: { readonly name: string }) => one.name === name;

@@ -36,7 +36,7 @@ export interface WorkerSelf {
 interface TurnShown {
   readonly look: () => StatusMoment;
   readonly tap: () => EventTap | null;
-  readonly retry: Pipeline['askNow'];
+  readonly retry: Pipeline['retryNow'];
 }
 
 interface TurnTools {

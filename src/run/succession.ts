@@ -3,7 +3,7 @@
 
 import type { Config } from '../config/index.ts';
 import type { Json } from '../contracts/index.ts';
-import type { Cutover, Wish } from '../hold/index.ts';
+import type { Cutover, OperatorRequest } from '../hold/index.ts';
 import type { OwnSpool } from '../hold/open.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { BootTools } from './tools.ts';
@@ -22,7 +22,7 @@ const readMsMax = 10_000;
 /** Carries out a cutover or rollback; the answer is a Cutover as JSON. */
 export async function turnPair(
   pair: string,
-  { phase, isForced }: Extract<Wish, { what: 'cut_over' }>,
+  { phase, isForced }: Extract<OperatorRequest, { what: 'cut_over' }>,
   { pipeline, spool, tools, made }: TurnDeps,
 ): Promise<Json> {
   const old = made().config.sources[pair]?.succeeds?.source;

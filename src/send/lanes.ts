@@ -157,7 +157,7 @@ export class Lanes {
         count += guilty.length;
       }
     }
-    this.askNow();
+    this.retryNow();
     return count;
   }
 
@@ -169,7 +169,7 @@ export class Lanes {
   }
 
   /** Probes all destinations now. */
-  askNow(): void {
+  retryNow(): void {
     for (const lane of this.#lanes.values()) lane.dueAt = this.#deps.clock.monotonic();
   }
 

@@ -148,11 +148,11 @@ export class Sender {
     };
   }
 
-  /** Sends now, as `askNow` of SinkHealth. */
-  askNow(): number | null {
-    this.#lanes.askNow();
+  /** Sends now, as `retryNow` of SinkHealth. */
+  retryNow(): number | null {
+    this.#lanes.retryNow();
     this.#wakeLanes?.();
-    return this.#health.askNow();
+    return this.#health.retryNow();
   }
 
   /** Makes dead letters of suspects, all or those with these uids; returns their number. */

@@ -162,8 +162,8 @@ export class Senders {
    * Makes a sink send now; returns the end of a wait that its receiver requested. Undefined: no
    * such name.
    */
-  askNow(name: string): number | null | undefined {
-    return this.#sinks.get(name)?.sender.askNow();
+  retryNow(name: string): number | null | undefined {
+    return this.#sinks.get(name)?.sender.retryNow();
   }
 
   /** Makes dead letters of suspects, all or those with these uids; returns their number. */

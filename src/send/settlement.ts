@@ -114,7 +114,7 @@ export class Settlement {
     const all = [...this.#onTrial, ...this.#evidence.suspects].map(({ uid }) => uid);
     const chosen = [...new Set(all)].filter((uid) => uids === null || uids.includes(uid));
     for (const uid of chosen) this.#givenUp.add(uid);
-    this.#health.askNow();
+    this.#health.retryNow();
     return chosen;
   }
 

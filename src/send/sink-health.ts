@@ -57,7 +57,7 @@ export class SinkHealth {
    * Ends the wait and sends now. If the receiver requested the wait, it stays, and its end is
    * returned in epoch milliseconds.
    */
-  askNow(): number | null {
+  retryNow(): number | null {
     this.#deps.backOff.reset();
     this.#wake?.();
     return this.#retryAfterUntil;

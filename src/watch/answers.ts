@@ -54,7 +54,7 @@ export interface Desk {
   readonly log: Log;
   readonly callers: Callers;
   /** Requests the streams and sinks of a name now; null: not available here. */
-  readonly retry: Pipeline['askNow'] | null;
+  readonly retry: Pipeline['retryNow'] | null;
   /** The readers of the live tail. */
   readonly tails: Set<EventStream>;
   /** Aborts when the server closes. */

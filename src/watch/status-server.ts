@@ -35,7 +35,7 @@ export interface StatusSettings {
   /** The view of the whole cluster; undefined: the state is not in Kafka. */
   readonly cluster?: ClusterSight | null;
   /** Requests the streams and sinks of a name now; undefined: not available. */
-  readonly retry?: Pipeline['askNow'];
+  readonly retry?: Pipeline['retryNow'];
   /** The collector to which metrics are pushed as well; undefined: none. */
   readonly telemetry?: Telemetry | null;
   readonly clock: Clock;

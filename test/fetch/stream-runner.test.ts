@@ -205,7 +205,7 @@ test('StreamRunner cuts a wait short at its operator’s request, but not one th
 
   for (let n = 0; n < 5; n += 1) {
     await clock.advance(10);
-    runner.askNow();
+    runner.retryNow();
     await clock.settle();
   }
 
@@ -215,7 +215,7 @@ test('StreamRunner cuts a wait short at its operator’s request, but not one th
 
 test('StreamRunner polls again at once if its operator requests it in the middle of a poll', async () => {
   const { clock, polledAt, runner, start } = runnerWith(async (turn) => {
-    if (turn <= 2) runner.askNow();
+    if (turn <= 2) runner.retryNow();
     return turn === 1 ? done : { outcome: 'retry', wait: { ms: 60_000 }, cause };
   });
   void start();

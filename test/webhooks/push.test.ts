@@ -384,7 +384,7 @@ test('an address that is in use is reported, and used once it is free', async ()
     error: { code: 'config_invalid', message: expect.stringContaining('listens there already') },
   });
   await first.stop();
-  polling.askNow('hooks');
+  polling.retryNow('hooks');
   await waitUntil(() => polling.state[0]?.error === null, { what: () => 'the address' });
   expect((await deliver(url)).status).toBe(200);
 });
@@ -393,7 +393,7 @@ test('signatures that are wrong again and again are reported, until one is right
   const { url, polling } = await listening();
 
   for (let n = 0; n < 10; n += 1) await deliver(url, { secret: 'else' });
-  polling.askNow('hooks');
+  polling.retryNow('hooks');
   await waitUntil(() => polling.state[0]?.error?.code === 'signature_refused', {
     what: () => 'the doubt',
   });
