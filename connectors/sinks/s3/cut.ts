@@ -49,6 +49,11 @@ export function stemOf(epoch: number, first: Offset): string {
   return `${String(epoch).padStart(13, '0')}-${String(first).padStart(16, '0')}`;
 }
 
+/** The first event in a stem. */
+export function firstOf(stem: string): Offset {
+  return Number(stem.slice(stem.indexOf('-') + 1));
+}
+
 /** The day of a cut: never before the last cut's, so that names keep the order of cuts. */
 export function dayOf(nowMs: number, after: string): string {
   const today = new Date(nowMs).toISOString().slice(0, 10).replaceAll('-', '/');

@@ -29,6 +29,7 @@ import {
   type CutPart,
   dayOf,
   digestOfUids,
+  firstOf,
   metadataOf,
   readMark,
   stemOf,
@@ -64,6 +65,11 @@ interface Collected {
 }
 
 const delivered: Delivery = { outcome: 'delivered' };
+/**
+ * Minimum time to collect a cut again. Its events are in the spool, and a smaller cut would have
+ * the names of objects that may exist.
+ */
+const againMs = 30_000;
 
 /** Opened with the sink. */
 export class ObjectWriter {
@@ -74,6 +80,11 @@ export class ObjectWriter {
   #after: string;
   /** The last cut of a previous process, until it is repeated. */
   #unfinished: Cut | null;
+  /**
+   * First event of that cut. Earlier events were delivered, and the position may not show it: it
+   * is noted after the mark.
+   */
+  readonly #unfinishedFirst: Offset;
   #open: Collected | null = null;
   #failed: Collected | null = null;
   /** The last failure, and the number of failures. */
@@ -88,6 +99,7 @@ export class ObjectWriter {
     const { after, cut } = readMark(settings.opening.mark);
     this.#after = after;
     this.#unfinished = cut;
+    this.#unfinishedFirst = cut === null ? 0 : firstOf(cut.stem);
   }
 
   /** The bucket's position; rejects if it cannot be read. */
@@ -141,7 +153,7 @@ export class ObjectWriter {
       await this.#write(this.#failed);
       this.#failed = null;
     }
-    const { position } = this.#reach;
+    const position = Math.max(this.#reach.position, this.#unfinishedFirst);
     const fresh = withoutKnown(batch, this.#known);
     let rest = onlyEvents(fresh, ({ offset }) => offset >= position);
     const done = this.#known.size === 0 ? answer : this.#forgetting(batch, answer);
@@ -173,10 +185,11 @@ export class ObjectWriter {
     this.#unfinished = null;
     const over = new AbortController();
     const body = this.#settings.body();
-    const due = clock.monotonic() + rotate.every;
+    const waitMs = again ? Math.max(rotate.every, againMs) : rotate.every;
+    const due = clock.monotonic() + waitMs;
     const open: Collected = { cut, end: first, bound, body, waiting: [], due, over, parts: null };
     this.#open = open;
-    clock.sleep(rotate.every, over.signal).then(
+    clock.sleep(waitMs, over.signal).then(
       () => this.flush(),
       () => undefined,
     );

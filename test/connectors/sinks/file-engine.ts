@@ -76,6 +76,11 @@ export class FakeEngine {
     return this.#state.position;
   }
 
+  /** As after a process that ended before it noted its position. */
+  set position(position: number) {
+    this.#state = { ...this.#state, position };
+  }
+
   /** As each start does: numbers belong to an epoch of their own, and the sink's position is queried. */
   async open(): Promise<OpenedSink> {
     if (this.#opened !== null) return this.#opened;

@@ -2,6 +2,7 @@
 // the process and its state, and other sinks and shards may write beside them.
 
 import { gunzipSync } from 'node:zlib';
+import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { s3Sink } from '../../../connectors/sinks/s3.ts';
@@ -58,6 +59,30 @@ describe(`s3 sink at ${name} with a company in its prefix`, () => {
       { numRuns: 20 },
     );
   });
+
+  test.each(['logs', 'logs/{company}'])(
+    'in %s: repeats no event where the process ended after the mark of a cut and before the position',
+    async (prefix) => {
+      const settings = await settingsOf(prefix);
+      const engine = new FakeEngine('', settings, { definition: s3Sink, companies: 2 });
+      await engine.send(3);
+      const before = [...(await server.objects(settings.bucket)).keys()];
+      await engine.send(4);
+      await engine.restart();
+      // Its second cut was never written.
+      for (const Key of (await server.objects(settings.bucket)).keys()) {
+        const of = { Bucket: settings.bucket, Key };
+        if (!before.includes(Key)) await server.client.send(new DeleteObjectCommand(of));
+      }
+      engine.position = 1;
+
+      await engine.catchUp(6);
+      await engine.restart();
+
+      const found = [...(await uidsByDirectory(settings.bucket)).values()].flat();
+      expect(found.toSorted()).toEqual(uids(7).toSorted());
+    },
+  );
 
   test('writes one object for each company of a cut, and one list', async () => {
     const settings = await settingsOf('{source}/{company}');
