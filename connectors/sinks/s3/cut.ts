@@ -50,7 +50,7 @@ export function stemOf(epoch: number, first: Offset): string {
 }
 
 /** The first event in a stem. */
-export function firstOf(stem: string): Offset {
+export function firstOffsetOf(stem: string): Offset {
   return Number(stem.slice(stem.indexOf('-') + 1));
 }
 

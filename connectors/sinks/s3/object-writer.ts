@@ -29,7 +29,7 @@ import {
   type CutPart,
   dayOf,
   digestOfUids,
-  firstOf,
+  firstOffsetOf,
   metadataOf,
   readMark,
   stemOf,
@@ -99,7 +99,7 @@ export class ObjectWriter {
     const { after, cut } = readMark(settings.opening.mark);
     this.#after = after;
     this.#unfinished = cut;
-    this.#unfinishedFirst = cut === null ? 0 : firstOf(cut.stem);
+    this.#unfinishedFirst = cut === null ? 0 : firstOffsetOf(cut.stem);
   }
 
   /** The bucket's position; rejects if it cannot be read. */
