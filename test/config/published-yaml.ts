@@ -16,7 +16,8 @@ const root = new URL('../../', import.meta.url).pathname;
 export function publishedYaml(): readonly PublishedYaml[] {
   const pages = ['README.md', ...['config', 'docs', 'deploy'].flatMap(filesIn)].toSorted();
   return pages.flatMap((file) => {
-    if (!/\.(ya?ml|md)$/.test(file)) return [];
+    // Templates of Helm become YAML when Helm reads them (test/deploy/helm.test.ts).
+    if (!/\.(ya?ml|md)$/.test(file) || file.startsWith('deploy/helm/templates/')) return [];
     const text = readFileSync(join(root, file), 'utf8');
     if (!file.endsWith('.md')) return [{ name: file, text }];
     return Array.from(
