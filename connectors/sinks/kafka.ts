@@ -29,7 +29,7 @@ import { keptDigits } from '../shared/known-events.ts';
 import { ProducerConnection } from './kafka/connection.ts';
 import { deliveryOf, type FailureContext } from './kafka/outcome.ts';
 import { aloneBytes, RecordMaker, requestsOf } from './kafka/records.ts';
-import { fields, type KafkaSettings, optionsOf } from './kafka/settings.ts';
+import { fields, type KafkaSettings, optionsOf, type Purpose } from './kafka/settings.ts';
 import { TopicProgress } from './kafka/topic-progress.ts';
 
 /** `type: kafka`. */
@@ -76,23 +76,16 @@ export const kafkaSink = defineSink({
     name === undefined ? null : { key: 'transactional_id', name, shardSeparator: '-' },
 
   async open(settings, opening) {
-    if (settings.sasl?.mechanism === 'plain' && settings.tls === undefined) {
-      const next = 'Set tls, or use a scram mechanism.';
-      opening.tools.log.warn(
-        'sasl_password_in_clear',
-        'the SASL password is sent to Kafka without encryption',
-        { next },
-      );
-    }
+    warnInClear(settings, opening.tools);
     return settings.exactly_once
       ? await onceSink(settings, opening)
       : await answeredSink(settings, opening);
   },
 
   async probe(settings, tools, signal) {
-    const connection = await connect(settings, tools);
     const { topic } = settings;
     const doing = isPerPage(topic) ? 'connecting' : `reading the topic ${topic}`;
+    const connection = await connect(settings, tools, { doing });
     try {
       // The topics of companies are known when their events come.
       const one = isPerPage(topic) ? null : topic;
@@ -106,24 +99,31 @@ export const kafkaSink = defineSink({
   },
 
   async setup(settings, _format, { tools, streams = [] }) {
+    const doing = 'creating topics';
     const topicOf = pageNames(settings.topic);
     const topics = isPerPage(settings.topic)
       ? [...new Set(streams.map((context) => topicOf({ context })))]
       : [settings.topic];
     try {
-      const made = await createTopics(optionsOf(settings, tools), topics);
+      const made = await createTopics(optionsOf(settings, tools, { doing }), topics);
       return made.length === 0 ? `topics exist: ${topics.length}` : `topics ${made.join(', ')}`;
     } catch (error) {
-      throw outcomeOf(error, {
-        ...{ doing: 'creating topics', topic: settings.topic, keyless: false },
-      }).cause;
+      throw outcomeOf(error, { doing, topic: settings.topic, keyless: false }).cause;
     }
   },
 });
 
+function warnInClear({ sasl, tls }: KafkaSettings, { log }: Tools): void {
+  if (sasl === undefined || tls !== undefined || sasl.mechanism.startsWith('scram')) return;
+  const what = sasl.mechanism === 'plain' ? 'password' : 'token';
+  log.warn('sasl_password_in_clear', `the SASL ${what} is sent to Kafka without encryption`, {
+    next: 'Set tls, or use a scram mechanism.',
+  });
+}
+
 async function answeredSink(settings: KafkaSettings, opening: SinkOpening): Promise<Sink> {
-  const connection = await connect(settings, opening.tools);
   const context = contextOf(settings, opening);
+  const connection = await connect(settings, opening.tools, context);
   const maker = new RecordMaker(settings.key);
   const bytesMax = settings.max_message;
   if (isPerPage(settings.topic)) {
@@ -210,9 +210,10 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
     timeoutMs: settings.timeout * 2,
     confirm: tools.confirm,
   };
-  const connection = await connect(settings, tools, transactions);
   const context = { ...contextOf(settings, opening), transactionalId: transactions.id };
-  const reader = await loadReader(optionsOf(settings, tools, transactions), keptDigits);
+  const purpose = { doing: context.doing, transactions };
+  const connection = await connect(settings, tools, purpose);
+  const reader = await loadReader(optionsOf(settings, tools, purpose), keptDigits);
   const progress = new TopicProgress({ numbering, mark, reader, log: tools.log });
   const maker = new RecordMaker(settings.key);
 
@@ -300,12 +301,14 @@ async function within<T>(
 async function connect(
   settings: KafkaSettings,
   tools: Tools,
-  transactions?: KafkaTransactions,
+  purpose: Purpose,
 ): Promise<ProducerConnection> {
   const make = await loadDriver(settings.driver);
-  const options = optionsOf(settings, tools, transactions);
+  const options = optionsOf(settings, tools, purpose);
+  const { sasl } = options;
   return new ProducerConnection({
     make: () => make(options),
+    onDenied: () => (sasl?.mechanism === 'oauthbearer' ? sasl.drop() : undefined),
     clock: tools.clock,
     mayFence: tools.confirm !== undefined,
     timeoutMs: settings.timeout,
@@ -323,7 +326,7 @@ function contextOf(settings: KafkaSettings, opening: SinkOpening): FailureContex
 function outcomeOf(error: unknown, context: FailureContext) {
   if (error instanceof KafkaFailure) return deliveryOf(error, context);
   const cause = asExportError(error, context.doing);
-  return cause.code === 'broken_invariant'
+  return cause.code === 'broken_invariant' || cause.code === 'sink_refused'
     ? ({ outcome: 'refused', scope: 'sink', cause } as const)
     : ({ outcome: 'retry', cause } as const);
 }

@@ -8,16 +8,18 @@ export {
   type CommittedPosition,
   type KafkaDriver,
   type KafkaOptions,
+  type KafkaPassword,
   type KafkaProducer,
   KafkaRecord,
   type KafkaSasl,
+  type KafkaToken,
   type KafkaTransactions,
   type Ranges,
   type TopicReader,
   type WrittenOffsets,
 } from './port.ts';
 export { batchHeadBytes, recordBytes } from './record-batch.ts';
-export { connectionFields } from './settings.ts';
+export { connectionFields, passwordMechanisms } from './settings.ts';
 
 /** Names of the clients, as in the setting `driver`. */
 export type DriverName = 'kafkajs' | 'platformatic';

@@ -11,6 +11,7 @@ const fencedCode = 'Unknown error code 90'; // PRODUCER_FENCED is newer than kaf
 /** The failure for `error`; `what`: a prefix of its message. */
 export function kafkajsFailure(error: unknown, what?: string): KafkaFailure {
   if (error instanceof KafkaFailure && what === undefined) return error;
+  if (error instanceof Error && error.cause instanceof KafkaFailure) return error.cause;
   const chain = [...causes(error)];
   const prefixed = (text: string) => (what === undefined ? text : `${what}: ${text}`);
   const answer = chain.find((each) => typeof each.type === 'string');

@@ -3,7 +3,7 @@
 // repeats requests in flight and rolls sequence numbers back (sending.ts sends instead); one failure ends the producer
 // (port.ts); the sockets belong to the driver, so no call hangs on a dead broker.
 
-import type { Kafka, KafkaConfig, SASLOptions } from 'kafkajs';
+import type { Kafka, KafkaConfig, Mechanism, SASLOptions } from 'kafkajs';
 import { ExportError, invariant, type Log } from '../contracts/index.ts';
 import { KafkaFailure } from './failure.ts';
 import { kafkajsFailure } from './kafkajs-errors.ts';
@@ -15,13 +15,15 @@ import type {
   CommittedPosition,
   KafkaDriver,
   KafkaOptions,
+  KafkaPassword,
   KafkaProducer,
   KafkaRecord,
-  KafkaSasl,
+  KafkaToken,
   TopicReader,
   WrittenOffsets,
 } from './port.ts';
 import { rangesFrom, uidsIn } from './read-back.ts';
+import { bearerMessage, readable, rejectionIn } from './sasl.ts';
 import { PartitionSender } from './sending.ts';
 import { Sockets } from './sockets.ts';
 
@@ -130,8 +132,7 @@ class KafkajsProducer implements KafkaProducer {
   }
 
   async checkTopic(topic: string | null = this.#options.topic): Promise<void> {
-    const { sasl } = this.#options;
-    sasl?.password.reveal();
+    await readable(this.#options.sasl);
     const admin = this.#kafka.admin();
     try {
       await rejecting(admin.connect());
@@ -152,7 +153,7 @@ class KafkajsProducer implements KafkaProducer {
 
   async #connect(): Promise<void> {
     if (this.#connected) return;
-    this.#options.sasl?.password.reveal(); // a secret that cannot be read says so itself
+    await readable(this.#options.sasl);
     const { transactions } = this.#options;
     await transactions?.confirm?.();
     await rejecting(this.#cluster.connect());
@@ -169,7 +170,7 @@ export function kafkajsReader(options: KafkaOptions, digits: number): TopicReade
   const { topic, transactions } = options;
   const group = transactions?.group ?? 'sluice';
   const using = async <T>(work: (kafka: Kafka) => Promise<T>) => {
-    options.sasl?.password.reveal();
+    await readable(options.sasl);
     const sockets = new Sockets(options.tls);
     try {
       return await rejecting(work(new kafkajs.Kafka(configOf(options, sockets))));
@@ -201,7 +202,9 @@ function configOf(options: KafkaOptions, sockets: Sockets): KafkaConfig {
     requestTimeout: timeoutMs,
     retry,
     ssl: tls !== undefined,
-    ...(sasl === undefined ? {} : { sasl: saslOf(sasl) }),
+    ...(sasl === undefined
+      ? {}
+      : { sasl: sasl.mechanism === 'oauthbearer' ? bearerOf(sasl) : passwordOf(sasl) }),
     socketFactory: ({ host, port, onConnect }) =>
       sockets.connect(decodeURIComponent(host), port, onConnect),
     logLevel: logLevel.WARN,
@@ -210,13 +213,35 @@ function configOf(options: KafkaOptions, sockets: Sockets): KafkaConfig {
 }
 
 // kafkajs keeps this object and reads it at each authentication, so the getter returns the current secret.
-function saslOf({ mechanism, username, password }: KafkaSasl): SASLOptions {
+function passwordOf({ mechanism, username, password }: KafkaPassword): SASLOptions {
   return {
     mechanism,
     username,
     get password() {
       return password.reveal();
     },
+  };
+}
+
+// The library's own would take a rejected token for an accepted one (sasl.ts). Texts here begin with their length.
+function bearerOf(sasl: KafkaToken): Mechanism {
+  return {
+    mechanism: 'oauthbearer',
+    authenticationProvider: ({ saslAuthenticate }) => ({
+      async authenticate() {
+        const message = bearerMessage(await sasl.token());
+        const length = Buffer.alloc(4);
+        length.writeInt32BE(message.length);
+        const rejection = await saslAuthenticate({
+          request: { encode: () => Buffer.concat([length, message]) },
+          response: { decode: (reply: Buffer) => reply.subarray(4), parse: rejectionIn },
+        });
+        if (!rejection) return;
+        const failure = new KafkaFailure('denied', rejection, { answered: true });
+        // Its type lacks the cause.
+        throw Object.assign(new kafkajs.KafkaJSNonRetriableError(failure), { cause: failure });
+      },
+    }),
   };
 }
 
@@ -245,7 +270,7 @@ export async function makeTopics(
   topics: readonly string[],
 ): Promise<readonly string[]> {
   prepareKafkajs();
-  options.sasl?.password.reveal();
+  await readable(options.sasl);
   const sockets = new Sockets(options.tls);
   const admin = new kafkajs.Kafka(configOf(options, sockets)).admin();
   try {

@@ -3,7 +3,12 @@
 // with producer id 0, which the broker assigns to another producer; a failed transaction stays open in it, so one
 // failure ends the producer (port.ts); it repeats a leader's requests by itself (sending.ts sends instead).
 
-import { crc32c } from '@platformatic/kafka';
+import {
+  AuthenticationError,
+  type CallbackWithPromise,
+  crc32c,
+  SASLMechanisms,
+} from '@platformatic/kafka';
 import { invariant } from '../contracts/index.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
 import { kafkaFailureOf } from './platformatic-errors.ts';
@@ -17,6 +22,7 @@ import type {
   KafkaSasl,
   WrittenOffsets,
 } from './port.ts';
+import { readable, rejectionIn } from './sasl.ts';
 import { PartitionSender } from './sending.ts';
 
 const connectTimeoutMsMax = 10_000;
@@ -39,6 +45,7 @@ class PlatformaticProducer implements KafkaProducer {
   readonly #sendings = new Map<string, PartitionSender>();
   #transaction: Transaction | null = null;
   #hasBegun = false;
+  #hasToken = false;
 
   constructor(options: KafkaOptions) {
     this.#options = options;
@@ -63,7 +70,7 @@ class PlatformaticProducer implements KafkaProducer {
   }
 
   async produce(records: readonly KafkaRecord[], topic = this.#options.topic): Promise<void> {
-    this.#options.sasl?.password.reveal(); // a secret that cannot be read says so itself
+    await this.#identify();
     await this.#sendingTo(topic).send(records);
   }
 
@@ -109,8 +116,7 @@ class PlatformaticProducer implements KafkaProducer {
   }
 
   async checkTopic(topic: string | null = this.#options.topic): Promise<void> {
-    const { sasl } = this.#options;
-    sasl?.password.reveal();
+    await this.#identify();
     await rejecting(
       this.#client.metadata({
         topics: topic === null ? [] : [topic],
@@ -134,9 +140,17 @@ class PlatformaticProducer implements KafkaProducer {
     return { topic, group: transactions.group };
   }
 
+  // Later tokens are for new connections and reauthentication, which request them.
+  async #identify(): Promise<void> {
+    const { sasl } = this.#options;
+    if (this.#hasToken) return;
+    await readable(sasl);
+    this.#hasToken = sasl?.mechanism === 'oauthbearer';
+  }
+
   // The first call fetches the producer id, which ends transactions that an older producer left open.
   async #begin(): Promise<Transaction> {
-    this.#options.sasl?.password.reveal();
+    await this.#identify();
     const { transactions } = this.#options;
     if (!this.#hasBegun) await transactions?.confirm?.();
     this.#transaction ??= await rejecting(this.#client.beginTransaction());
@@ -175,8 +189,19 @@ function clientOf({ brokers, clientId, timeoutMs, sasl, tls, transactions }: Kaf
   });
 }
 
-function saslOf({ mechanism, username, password }: KafkaSasl) {
+function saslOf(sasl: KafkaSasl) {
+  if (sasl.mechanism === 'oauthbearer') {
+    const { OAUTHBEARER: mechanism } = SASLMechanisms;
+    return { mechanism, token: () => sasl.token(), authBytesValidator: validated };
+  }
+  const { mechanism, username, password } = sasl;
   return { mechanism: mechanisms[mechanism], username, password: () => password.reveal() };
+}
+
+function validated(reply: Buffer, callback: CallbackWithPromise<Buffer>): void {
+  const rejection = rejectionIn(reply);
+  if (rejection === null) callback(null, reply);
+  else callback(new AuthenticationError(rejection));
 }
 
 async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {

@@ -28,12 +28,24 @@ export class KafkaRecord {
   }
 }
 
-/** The SASL identity. The password is read at each authentication. */
-export interface KafkaSasl {
+/** A SASL identity with a password, which is read at each authentication. */
+export interface KafkaPassword {
   readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
   readonly username: string;
   readonly password: Secret;
 }
+
+/** A SASL identity with a token, which is requested at each authentication. */
+export interface KafkaToken {
+  readonly mechanism: 'oauthbearer';
+  /** The current token. Rejects with the ExportError that explains why there is none. */
+  token(): Promise<string>;
+  /** The brokers rejected the account: the next token is a new one. */
+  drop(): void;
+}
+
+/** The SASL identity. */
+export type KafkaSasl = KafkaPassword | KafkaToken;
 
 /** The settings of a transactional producer. */
 export interface KafkaTransactions {

@@ -198,8 +198,8 @@ const cycles: readonly string[] = [];
 /** The files that may import a third-party client. */
 const wrappers: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/client-s3': ['src/objects/s3.ts'],
-  '@aws-sdk/credential-provider-node': ['connectors/sinks/elasticsearch/sigv4.ts'],
-  '@smithy/signature-v4': ['connectors/sinks/elasticsearch/sigv4.ts'],
+  '@aws-sdk/credential-provider-node': ['connectors/shared/sigv4.ts'],
+  '@smithy/signature-v4': ['connectors/shared/sigv4.ts'],
   undici: ['src/tools/'],
   '@grpc/grpc-js': ['connectors/sinks/otlp/grpc.ts'],
   kafkajs: ['src/kafka/'],

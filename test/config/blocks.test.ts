@@ -271,15 +271,15 @@ test.each([
   ['lake: { type: kafka, brokers: ["k:1"] }', '2:3 sinks.lake.topic: is missing; expected'],
   [
     'lake: { type: kafka, brokers: ["k:1"], topic: t, sasl: { mechanism: plan, username: u, password: p } }',
-    '2:71 sinks.lake.sasl.mechanism: expected one of plain, scram-sha-256, scram-sha-512, found "plan"; did you mean plain?',
+    '2:71 sinks.lake.sasl.mechanism: expected one of plain, scram-sha-256, scram-sha-512, oauthbearer, aws_msk_iam, found "plan"; did you mean plain?',
   ],
   [
-    'lake: { type: kafka, brokers: ["k:1"], topic: t, sasl: { mechanism: oauthbearer, username: u, password: p } }',
-    '2:71 sinks.lake.sasl.mechanism: oauthbearer is not supported in this version; use scram-sha-512, or a client certificate: tls with cert_file and key_file',
+    'lake: { type: kafka, brokers: ["k:1"], topic: t, sasl: { mechanism: oauthbearer, token_url: "https://i", client_id: a } }',
+    '2:52 sinks.lake.sasl.client_secret: is missing; oauthbearer needs it',
   ],
   [
-    'lake: { type: kafka, brokers: ["k:1"], topic: t, sasl: { mechanism: aws_msk_iam, username: u, password: p } }',
-    '2:71 sinks.lake.sasl.mechanism: aws_msk_iam is not supported in this version; use scram-sha-512 (Amazon MSK takes it from Secrets Manager), or a client certificate: tls with cert_file and key_file',
+    'lake: { type: kafka, brokers: ["k:1"], topic: t, sasl: { mechanism: aws_msk_iam, region: eu-west-1, scope: s } }',
+    '2:110 sinks.lake.sasl.scope: does not belong to aws_msk_iam; leave it out',
   ],
   [
     'disk: { type: file, path: a, format: otel }',

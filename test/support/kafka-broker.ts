@@ -272,13 +272,16 @@ function saslSettings(): Readonly<Record<string, string>> {
   const modules = 'org.apache.kafka.common.security';
   const plain = `${modules}.plain.PlainLoginModule required user_${username}="${password}";`;
   const scram = `${modules}.scram.ScramLoginModule required;`;
+  // Without a validator of its own, the broker accepts unsigned tokens that have not expired.
+  const bearer = `${modules}.oauthbearer.OAuthBearerLoginModule required;`;
   const perListener = ['sasl', 'sasltls'].flatMap((listener) => [
     [`listener.name.${listener}.plain.sasl.jaas.config`, plain],
     [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`, scram],
     [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`, scram],
+    [`listener.name.${listener}.oauthbearer.sasl.jaas.config`, bearer],
   ]);
   return {
-    'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER',
     ...Object.fromEntries(perListener),
   };
 }

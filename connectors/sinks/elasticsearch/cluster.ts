@@ -10,8 +10,8 @@ import {
 } from '../../../src/contracts/index.ts';
 import { type HttpReceiver, pageIsOfSink } from '../../shared/http-post.ts';
 import { plainLine } from '../../shared/receiver-words.ts';
+import { type SigningScope, sigv4 } from '../../shared/sigv4.ts';
 import { answerParts } from './bulk-answer.ts';
-import { type SigningScope, sigv4 } from './sigv4.ts';
 
 /** The settings of a cluster connection. */
 export interface ClusterSettings {

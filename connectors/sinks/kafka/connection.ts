@@ -13,6 +13,8 @@ const closeMsMax = 5_000;
 /** Options of a connection. */
 export interface ConnectionOptions {
   readonly make: () => KafkaProducer;
+  /** The brokers rejected the account, or a right is missing. */
+  readonly onDenied: () => void;
   readonly clock: Clock;
   /** Bound on one use, including connecting. */
   readonly timeoutMs: number;
@@ -49,6 +51,7 @@ export class ProducerConnection {
     } catch (error) {
       this.#producer = null;
       producer.destroy();
+      if (error instanceof KafkaFailure && error.kind === 'denied') this.#options.onDenied();
       if (!(error instanceof KafkaFailure && error.kind === 'fenced')) throw error;
       if (this.#options.mayFence) {
         throw new KafkaFailure('passing', error.message, { answered: true, cause: error });

@@ -14,6 +14,7 @@ import {
   type KafkaOptions,
   type KafkaTransactions,
 } from '../../../src/kafka/index.ts';
+import { identityOf, sasl } from './identity.ts';
 
 /** The sink's own keys. */
 export const fields = {
@@ -34,7 +35,7 @@ export const fields = {
     .default('stream')
     .describe('the record key; records of one key keep their order'),
   compression: compression('none').describe('compression of record batches'),
-  sasl: connectionFields.sasl,
+  sasl: sasl(),
   tls: connectionFields.tls,
   client_id: z.string().min(1).default('sluice').describe('name that brokers log us under'),
   transactional_id: z
@@ -59,20 +60,28 @@ export const fields = {
 /** The settings of one sink. */
 export type KafkaSettings = Settings<typeof fields>;
 
+/** What a producer does, and its transactions if it has some. */
+export interface Purpose {
+  /** Start of error messages of a token request, e.g. `sending to lake`. */
+  readonly doing: string;
+  readonly transactions?: KafkaTransactions | undefined;
+}
+
 /** The options of a driver's producer; a transactional one if transactions are given. */
 export function optionsOf(
   settings: KafkaSettings,
   tools: Tools,
-  transactions?: KafkaTransactions,
+  { doing, transactions }: Purpose,
 ): KafkaOptions {
+  const { sasl, timeout, tls } = settings;
   return {
     brokers: settings.brokers.map(parseHostPort).filter((address) => address !== null),
     topic: settings.topic,
     clientId: settings.client_id,
     compression: settings.compression,
-    timeoutMs: settings.timeout,
-    sasl: settings.sasl,
-    tls: settings.tls,
+    timeoutMs: timeout,
+    sasl: sasl && identityOf(sasl, { tools, doing, timeout, tls }),
+    tls,
     transactions,
     log: tools.log,
   };

@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import type { HostPort } from '../../contracts/config.ts';
 import type { TlsSettings } from '../../contracts/index.ts';
-import type { KafkaSasl } from '../../kafka/index.ts';
+import type { KafkaPassword } from '../../kafka/index.ts';
 import type { ConnectionsOptions } from '../../kafka/log-client.ts';
 import type { ConfigPrint } from '../config-print.ts';
 
@@ -19,7 +19,7 @@ export interface StateLogSettings {
   /** The shard that is written and read, from 0; default: 0. */
   readonly shard?: number | undefined;
   readonly tls?: TlsSettings | undefined;
-  readonly sasl?: KafkaSasl | undefined;
+  readonly sasl?: KafkaPassword | undefined;
 }
 
 /** The same for a process that may own shards. */

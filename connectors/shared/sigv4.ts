@@ -1,27 +1,33 @@
-// Signs requests for Amazon OpenSearch Service (AWS Signature Version 4) with AWS's own libraries:
+// Signs requests for AWS services (AWS Signature Version 4) with AWS's own libraries:
 // the credential comes from the environment, profile, web identity, container or instance,
 // whichever is first, and is renewed automatically. Invariant: the signed bytes are the sent bytes,
 // compressed as they are.
 
 import { createHash, createHmac } from 'node:crypto';
-import { ExportError, errorText } from '../../../src/contracts/index.ts';
-import type { Sign } from '../../shared/http-post.ts';
+import { ExportError, errorText } from '../../src/contracts/index.ts';
+import type { Sign } from './http-post.ts';
 
 /** The service's region and kind. */
 export interface SigningScope {
   readonly region: string;
-  /** `es`: domains; `aoss`: serverless collections. */
-  readonly service: 'es' | 'aoss';
+  /** `es`: OpenSearch domains; `aoss`: serverless collections; `kafka-cluster`: Amazon MSK. */
+  readonly service: 'es' | 'aoss' | 'kafka-cluster';
 }
 
-/**
- * Creates a signer; the libraries are loaded and a credential is looked up at the first request.
- */
-export function sigv4(scope: SigningScope): Sign {
+/** Returns the scope's signer; the libraries are loaded at the first call. */
+export function awsSigner(scope: SigningScope): () => ReturnType<typeof open> {
   let opening: ReturnType<typeof open> | undefined;
-  return async ({ method, url, headers, body }) => {
+  return () => {
     opening ??= open(scope);
-    const signer = await opening;
+    return opening;
+  };
+}
+
+/** Signs the requests of a posting sink; a credential is looked up at the first one. */
+export function sigv4(scope: SigningScope): Sign {
+  const signerOf = awsSigner(scope);
+  return async ({ method, url, headers, body }) => {
+    const signer = await signerOf();
     const { hostname, host, pathname, protocol, searchParams } = new URL(url);
     const signed = await signer.sign({
       method,

@@ -1,0 +1,168 @@
+// The Kafka sink with tokens, over each client: OAUTHBEARER with a token endpoint against a real Apache Kafka that
+// checks unsigned tokens, and the token of Amazon MSK beside AWS Signature Version 4 as its guide describes it.
+
+import { createHash, createHmac } from 'node:crypto';
+import { inspect } from 'node:util';
+import { describe, expect, test, vi } from 'vitest';
+import { identityOf } from '../../../connectors/sinks/kafka/identity.ts';
+import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
+import { makeCa } from '../../support/certificates.ts';
+import { type HttpAnswer, startHttpReceiver } from '../../support/http-receiver.ts';
+import { consumeAll, sharedKafka } from '../../support/kafka.ts';
+import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
+import { aTopic, batchOf, deliver, drivers, goOn } from './kafka-engine.ts';
+
+const uids = (events: readonly { readonly uid: string }[]) => events.map(({ uid }) => uid).sort();
+const secret = 'secret-canary';
+
+/** An unsigned token (RFC 7515, "none"), valid from now for so many seconds. */
+function tokenFor(seconds: number): string {
+  const now = Math.floor(Date.now() / 1_000);
+  const part = (json: object) => Buffer.from(JSON.stringify(json)).toString('base64url');
+  const claims = { sub: 'sluice', iat: now - 7_200, exp: now + seconds, note: 'token-canary' };
+  return `${part({ alg: 'none' })}.${part(claims)}.`;
+}
+
+function grant(seconds: number): HttpAnswer {
+  const body = JSON.stringify({ access_token: tokenFor(seconds), expires_in: 3_600 });
+  return { answer: 'reply', status: 200, body };
+}
+
+function saslFor(endpoint: { readonly url: string }) {
+  const client = { client_id: 'me', client_secret: secret, scope: 'kafka' };
+  return { mechanism: 'oauthbearer', token_url: `${endpoint.url}/token`, ...client };
+}
+
+const { protected: guarded } = await sharedKafka();
+
+describe.skipIf(guarded === null).each(drivers)(
+  'kafkaSink over %s with a token (skipped: KAFKA_BROKERS has no such listener)',
+  (driver) => {
+    test.each([true, false])('delivers with a token (exactly_once: %s)', async (exactly_once) => {
+      const topic = await aTopic('token');
+      const endpoint = await startHttpReceiver({ answer: () => grant(3_600) });
+      const { caFile } = await makeCa();
+      const config = {
+        ...{ driver, topic, exactly_once, sasl: saslFor(endpoint) },
+        ...{ brokers: [guarded?.sasl], tls: undefined },
+      };
+      const overTls = { ...config, brokers: [guarded?.saslTls], tls: { ca_file: caFile } };
+      const opened = await openSink(kafkaSink, exactly_once ? overTls : config, {
+        spoolId: driver,
+      });
+
+      const { dead } = await deliver(opened, someEvents(5));
+
+      expect(dead).toEqual([]);
+      const records = await consumeAll(topic);
+      expect(records.map(({ headers }) => headers.uid).sort()).toEqual(uids(someEvents(5)));
+      const form = new URLSearchParams(endpoint.requests[0]?.body.toString());
+      expect(Object.fromEntries(form)).toEqual({
+        ...{ grant_type: 'client_credentials', client_id: 'me' },
+        ...{ client_secret: secret, scope: 'kafka' },
+      });
+    });
+
+    test('a rejected token stops the sink, and the next attempt has a new token', async () => {
+      const topic = await aTopic('rejected');
+      const endpoint = await startHttpReceiver({ answer: () => grant(-3_600) });
+      const config = { driver, brokers: [guarded?.sasl], topic, sasl: saslFor(endpoint) };
+      const opened = await openSink(kafkaSink, config);
+
+      const refused = await opened.sink.send(batchOf(opened, someEvents(5)), goOn);
+
+      expect(refused).toMatchObject({
+        outcome: 'refused',
+        scope: 'sink',
+        cause: { code: 'sink_refused', message: expect.stringContaining('rejected the token') },
+      });
+      expect(inspect([refused, opened.tools.logged], { depth: 20 })).not.toContain('canary');
+      const probing = kafkaSink.probe(parseSettings(kafkaSink, config), opened.tools, goOn);
+      await expect(probing).rejects.toMatchObject({ code: 'sink_refused' });
+
+      endpoint.answer(grant(3_600));
+      const accepted = await opened.sink.send(batchOf(opened, someEvents(5)), goOn);
+      expect(accepted).toEqual({ outcome: 'delivered' });
+      expect(await consumeAll(topic)).toHaveLength(5);
+    });
+
+    test.each([
+      [401, 'refused'],
+      [503, 'retry'],
+    ])('a token endpoint that answers %s', async (status, outcome) => {
+      const endpoint = await startHttpReceiver({
+        answer: () => ({
+          answer: 'reply',
+          status,
+          body: JSON.stringify({ error: `no ${secret}` }),
+        }),
+      });
+      const config = { driver, brokers: [guarded?.sasl], topic: 'x', sasl: saslFor(endpoint) };
+      const opened = await openSink(kafkaSink, config);
+
+      const answer = await opened.sink.send(batchOf(opened, someEvents(1)), goOn);
+
+      expect(answer).toMatchObject({
+        outcome,
+        cause: { message: expect.stringContaining('sink-under-test: requesting a token') },
+      });
+      expect(inspect([answer, opened.tools.logged], { depth: 20 })).not.toContain('canary');
+    });
+
+    test('one token serves several batches, and none is requested for a delivery alone', async () => {
+      const topic = await aTopic('several');
+      const endpoint = await startHttpReceiver({ answer: () => grant(3_600) });
+      const config = { driver, brokers: [guarded?.sasl], topic, sasl: saslFor(endpoint) };
+      const opened = await openSink(kafkaSink, config);
+      const events = someEvents(6);
+      await opened.sink.send(batchOf(opened, events.slice(0, 3)), goOn);
+
+      endpoint.answer({ answer: 'reply', status: 503, body: '' });
+      const later = await opened.sink.send(batchOf(opened, events.slice(3)), goOn);
+
+      expect(later).toEqual({ outcome: 'delivered' });
+      expect(endpoint.requests).toHaveLength(1);
+    });
+  },
+);
+
+test('the token of Amazon MSK is a request that is signed with the credential of the environment', async () => {
+  const [key, secretKey, session] = ['AKIDEXAMPLE', 'aws-canary', 'session+/='];
+  vi.stubEnv('AWS_ACCESS_KEY_ID', key);
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', secretKey);
+  vi.stubEnv('AWS_SESSION_TOKEN', session);
+  const tools = testTools();
+  const deps = { tools, doing: 'sending to lake', timeout: 1_000 };
+  const identity = identityOf({ mechanism: 'aws_msk_iam', region: 'eu-west-1' }, deps);
+  if (identity.mechanism !== 'oauthbearer') throw new Error('a password');
+
+  const token = await identity.token();
+
+  expect(token).toMatch(/^[\w-]+$/);
+  const url = new URL(Buffer.from(token, 'base64url').toString());
+  const given = Object.fromEntries(url.searchParams);
+  const { 'X-Amz-Signature': signature, 'User-Agent': agent, ...signed } = given;
+  expect(url.host).toBe('kafka.eu-west-1.amazonaws.com');
+  expect(agent).toBe('sluice');
+  expect(signed).toMatchObject({
+    ...{ Action: 'kafka-cluster:Connect', 'X-Amz-Algorithm': 'AWS4-HMAC-SHA256' },
+    ...{ 'X-Amz-Expires': '900', 'X-Amz-SignedHeaders': 'host', 'X-Amz-Security-Token': session },
+  });
+  // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+  const time = signed['X-Amz-Date'] ?? '';
+  const scope = `${time.slice(0, 8)}/eu-west-1/kafka-cluster/aws4_request`;
+  expect(signed['X-Amz-Credential']).toBe(`${key}/${scope}`);
+  const query = Object.keys(signed)
+    .sort()
+    .map((name) => `${encodeURIComponent(name)}=${encodeURIComponent(signed[name] ?? '')}`)
+    .join('&');
+  const sha = (text: string) => createHash('sha256').update(text).digest('hex');
+  const canonical = ['GET', '/', query, `host:${url.host}`, '', 'host', sha('')].join('\n');
+  const text = ['AWS4-HMAC-SHA256', time, scope, sha(canonical)].join('\n');
+  const hmac = (by: string | Buffer, part: string) => createHmac('sha256', by).update(part);
+  const signing = scope
+    .split('/')
+    .reduce<string | Buffer>((by, part) => hmac(by, part).digest(), `AWS4${secretKey}`);
+  expect(signature).toBe(hmac(signing, text).digest('hex'));
+  expect(await identity.token()).toBe(token);
+});
