@@ -17,6 +17,7 @@ export interface Fragment {
 }
 
 const dir = join(root, 'changelog.d');
+const file = join(root, 'CHANGELOG.md');
 
 /** File names of the fragments, sorted. */
 export function fragmentNames(): readonly string[] {
@@ -87,11 +88,17 @@ function withLines(section: string, title: string, lines: readonly string[]): st
   return `${[head, rest.join('\n\n')].filter((part) => part !== '').join('\n\n')}\n`;
 }
 
+/** CHANGELOG.md of the checkout with its fragments. Throws if a fragment is not well formed. */
+export function changelog(): string {
+  const fragments = fragmentNames().map((name) =>
+    fragmentOf(name, readFileSync(join(dir, name), 'utf8')),
+  );
+  return joined(readFileSync(file, 'utf8'), fragments, version());
+}
+
 if (import.meta.main) {
   const names = fragmentNames();
-  const fragments = names.map((name) => fragmentOf(name, readFileSync(join(dir, name), 'utf8')));
-  const file = join(root, 'CHANGELOG.md');
-  writeFileSync(file, joined(readFileSync(file, 'utf8'), fragments, version()));
+  writeFileSync(file, changelog());
   for (const name of names) rmSync(join(dir, name));
   process.stdout.write(
     `joined ${names.length} fragments into CHANGELOG.md, version ${version()}\n`,
