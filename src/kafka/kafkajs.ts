@@ -23,7 +23,7 @@ import type {
   WrittenOffsets,
 } from './port.ts';
 import { rangesFrom, uidsIn } from './read-back.ts';
-import { bearerMessage, readable, rejectionIn } from './sasl.ts';
+import { bearerMessage, readableSasl, rejectionIn } from './sasl.ts';
 import { PartitionSender } from './sending.ts';
 import { Sockets } from './sockets.ts';
 
@@ -132,7 +132,7 @@ class KafkajsProducer implements KafkaProducer {
   }
 
   async checkTopic(topic: string | null = this.#options.topic): Promise<void> {
-    await readable(this.#options.sasl);
+    await readableSasl(this.#options.sasl);
     const admin = this.#kafka.admin();
     try {
       await rejecting(admin.connect());
@@ -153,7 +153,7 @@ class KafkajsProducer implements KafkaProducer {
 
   async #connect(): Promise<void> {
     if (this.#connected) return;
-    await readable(this.#options.sasl);
+    await readableSasl(this.#options.sasl);
     const { transactions } = this.#options;
     await transactions?.confirm?.();
     await rejecting(this.#cluster.connect());
@@ -170,7 +170,7 @@ export function kafkajsReader(options: KafkaOptions, digits: number): TopicReade
   const { topic, transactions } = options;
   const group = transactions?.group ?? 'sluice';
   const using = async <T>(work: (kafka: Kafka) => Promise<T>) => {
-    await readable(options.sasl);
+    await readableSasl(options.sasl);
     const sockets = new Sockets(options.tls);
     try {
       return await rejecting(work(new kafkajs.Kafka(configOf(options, sockets))));
@@ -270,7 +270,7 @@ export async function makeTopics(
   topics: readonly string[],
 ): Promise<readonly string[]> {
   prepareKafkajs();
-  await readable(options.sasl);
+  await readableSasl(options.sasl);
   const sockets = new Sockets(options.tls);
   const admin = new kafkajs.Kafka(configOf(options, sockets)).admin();
   try {

@@ -22,7 +22,7 @@ import type {
   KafkaSasl,
   WrittenOffsets,
 } from './port.ts';
-import { readable, rejectionIn } from './sasl.ts';
+import { readableSasl, rejectionIn } from './sasl.ts';
 import { PartitionSender } from './sending.ts';
 
 const connectTimeoutMsMax = 10_000;
@@ -144,7 +144,7 @@ class PlatformaticProducer implements KafkaProducer {
   async #identify(): Promise<void> {
     const { sasl } = this.#options;
     if (this.#hasToken) return;
-    await readable(sasl);
+    await readableSasl(sasl);
     this.#hasToken = sasl?.mechanism === 'oauthbearer';
   }
 

@@ -8,7 +8,7 @@ import type { KafkaSasl } from './port.ts';
 const reasonLengthMax = 100;
 
 /** Rejects with the ExportError that explains why there is no password or token. */
-export async function readable(sasl: KafkaSasl | undefined): Promise<void> {
+export async function readableSasl(sasl: KafkaSasl | undefined): Promise<void> {
   if (sasl?.mechanism === 'oauthbearer') await sasl.token();
   else sasl?.password.reveal();
 }

@@ -91,7 +91,7 @@ export interface IdentityDeps {
 }
 
 /** The identity of the sink's connections. */
-export function identityOf(settings: SaslSettings, deps: IdentityDeps): KafkaSasl {
+export function saslIdentity(settings: SaslSettings, deps: IdentityDeps): KafkaSasl {
   switch (settings.mechanism) {
     case 'oauthbearer':
       return clientIdentity(settings, deps);

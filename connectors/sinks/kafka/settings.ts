@@ -14,7 +14,7 @@ import {
   type KafkaOptions,
   type KafkaTransactions,
 } from '../../../src/kafka/index.ts';
-import { identityOf, sasl } from './identity.ts';
+import { sasl, saslIdentity } from './identity.ts';
 
 /** The sink's own keys. */
 export const fields = {
@@ -80,7 +80,7 @@ export function optionsOf(
     clientId: settings.client_id,
     compression: settings.compression,
     timeoutMs: timeout,
-    sasl: sasl && identityOf(sasl, { tools, doing, timeout, tls }),
+    sasl: sasl && saslIdentity(sasl, { tools, doing, timeout, tls }),
     tls,
     transactions,
     log: tools.log,

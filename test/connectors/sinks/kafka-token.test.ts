@@ -4,7 +4,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
-import { identityOf } from '../../../connectors/sinks/kafka/identity.ts';
+import { saslIdentity } from '../../../connectors/sinks/kafka/identity.ts';
 import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
 import { makeCa } from '../../support/certificates.ts';
 import { type HttpAnswer, startHttpReceiver } from '../../support/http-receiver.ts';
@@ -133,7 +133,7 @@ test('the token of Amazon MSK is a request that is signed with the credential of
   vi.stubEnv('AWS_SESSION_TOKEN', session);
   const tools = testTools();
   const deps = { tools, doing: 'sending to lake', timeout: 1_000 };
-  const identity = identityOf({ mechanism: 'aws_msk_iam', region: 'eu-west-1' }, deps);
+  const identity = saslIdentity({ mechanism: 'aws_msk_iam', region: 'eu-west-1' }, deps);
   if (identity.mechanism !== 'oauthbearer') throw new Error('a password');
 
   const token = await identity.token();
