@@ -36,7 +36,7 @@ const reading = {
   onCursorInvalid: 'rewalk',
 } as const;
 
-/** Runs one seed; `tell` receives each step. */
+/** Runs one seed, and reports each step. */
 export async function runList(seed: number, report: Tell = () => undefined): Promise<Verdict> {
   const drawn = traitsOf(new Random(seed, 1));
   const traits = { ...drawn, dress: dressOf(drawn, new Random(seed, 5)) };

@@ -55,7 +55,7 @@ export function fault(scene: Scene): void {
   else if (process !== null) befall(kind, process, parts, ms, scene);
 }
 
-/** Nobody coordinates the group for a while. */
+/** No broker coordinates the group for a while. */
 export function dropCoordinator({ groups, course }: Scene, ms: number) {
   const owners = ownersOf({ prefix });
   groups.out.add(owners);

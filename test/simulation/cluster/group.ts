@@ -94,7 +94,7 @@ class Group {
     }));
   }
 
-  /** The life that owns a shard, as was said last; null: nobody does. */
+  /** The life that owns a shard by the last report; null: none. */
   ownerOf(shard: number): string | null {
     const owner = [...this.#members.values()].find(({ owns }) => owns.includes(shard));
     return owner?.who ?? null;

@@ -29,7 +29,7 @@ const forgottenMs = 2 * sessionMs;
 const quietMs = 3 * sessionMs;
 const findingsMax = 5;
 
-/** Runs one seed; `tell` is told each step. */
+/** Runs one seed, and reports each step. */
 export async function runCluster(seed: number, report: Tell = () => undefined): Promise<Verdict> {
   const world = new ClusterWorld(seed, report);
   report(JSON.stringify(world.traits));

@@ -37,9 +37,9 @@ export class Sharing {
   mode: Mode = { mayEnd: () => true, inOrder: false };
   /** By shard and life. */
   readonly #known = new Map<string, Worker>();
-  /** Of each shard who works on it, or did last. */
+  /** The worker that owns each shard, or owned it last. */
   readonly #workers = new Map<number, Worker>();
-  /** Since when nobody does. */
+  /** Since when no worker owns it. */
   readonly #endedAt = new Map<number, number>();
   readonly #in: SharingMeans;
 

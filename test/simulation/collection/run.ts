@@ -18,7 +18,7 @@ import { Oracle } from './oracle.ts';
 import { ModelServer } from './server.ts';
 import { type Traits, traitsOf } from './traits.ts';
 
-/** Runs one seed; `tell` receives each step. */
+/** Runs one seed, and reports each step. */
 export async function runCollection(
   seed: number,
   report: Tell = () => undefined,

@@ -18,7 +18,7 @@ import { ModelApi } from './server.ts';
 import { type SideStream, sourceOf, streamsOf } from './sources.ts';
 import { type Side, type Traits, traitsOf } from './traits.ts';
 
-/** Runs one seed; `tell` receives each step. */
+/** Runs one seed, and reports each step. */
 export async function runPairs(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
   const traits = traitsOf(new Random(seed, 31));
   const world = new PairWorld(seed, traits, tell);

@@ -27,7 +27,7 @@ const list: ListReading = {
 /** Worlds so far: each has a stream of its own, also where a seed is run twice. */
 let worlds = 0;
 
-/** Runs one seed; `tell` receives each step. */
+/** Runs one seed, and reports each step. */
 export async function runParents(seed: number, report: Tell = () => undefined): Promise<Verdict> {
   const traits = traitsOf(new Random(seed, 21));
   const world = new ParentsWorld(seed, traits, report);
