@@ -1,6 +1,7 @@
 // One number for everything that is released, and the changelog that the release command joins from fragments.
 
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -10,6 +11,7 @@ import {
   joined,
   newestVersion,
 } from '../../deploy/release/changelog.ts';
+import { tempDir } from '../support/temp.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -41,6 +43,43 @@ test('each fragment of the checkout is well formed', () => {
   const fragments = fragmentNames().map((name) => fragmentOf(name, read(`changelog.d/${name}`)));
 
   expect(fragments).toHaveLength(fragmentNames().length);
+});
+
+describe('`npm run changelog`', () => {
+  function inACheckout(fragments: Readonly<Record<string, string>>) {
+    const dir = tempDir();
+    for (const part of ['package.json', 'CHANGELOG.md', 'src', 'deploy/release']) {
+      cpSync(join(root, part), join(dir, part), { recursive: true });
+    }
+    symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
+    mkdirSync(join(dir, 'changelog.d'));
+    for (const [name, text] of Object.entries({ 'README.md': 'How.', ...fragments })) {
+      writeFileSync(join(dir, 'changelog.d', name), text);
+    }
+    const args = [join(dir, 'deploy/release/changelog.ts')];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    const left = readdirSync(join(dir, 'changelog.d')).toSorted();
+    return { status, stderr, left, text: readFileSync(join(dir, 'CHANGELOG.md'), 'utf8') };
+  }
+
+  test('writes the fragments into the section of the version, and removes them', () => {
+    const { status, stderr, left, text } = inACheckout({ 'canary.fixed.md': 'A canary sings.\n' });
+
+    expect(status, stderr).toBe(0);
+    expect(left).toEqual(['README.md']);
+    expect(newestVersion(text)).toBe(version);
+    expect(text.split(/^## /m)[1]).toContain('\n- A canary sings.\n');
+  });
+
+  test('changes nothing if a fragment is refused', () => {
+    const wrong = { 'a.fixed.md': 'A canary sings.', 'b.feature.md': 'Text.' };
+    const { status, stderr, left, text } = inACheckout(wrong);
+
+    expect(status).toBe(1);
+    expect(stderr).toContain('changelog.d/b.feature.md');
+    expect(left).toEqual(['README.md', 'a.fixed.md', 'b.feature.md']);
+    expect(text).toBe(read('CHANGELOG.md'));
+  });
 });
 
 describe('joining fragments', () => {

@@ -55,3 +55,11 @@ test('without aborted transactions nothing is hidden', () => {
   const log = [record(0, 'a'), marker(1, 'a', 1), { ...record(2, '-1'), batchContext: undefined }];
   expect(seen(log as KafkajsRecord[], [])).toEqual([0, 2]);
 });
+
+test('a record without a transaction stays, although its writer has an aborted one', () => {
+  const outside: KafkajsRecord = {
+    ...record(1, 'a'),
+    batchContext: { producerId: 'a', inTransaction: false },
+  };
+  expect(seen([record(0, 'a'), outside, marker(2, 'a', 0)], [aborted('a', 0)])).toEqual([1]);
+});

@@ -120,6 +120,19 @@ test('attentionOf has one line for a company of which one stream fails as those 
   expect(reported.map(({ who }) => who)).toEqual(['2 streams of company c-9', 'Stream web/c-11']);
 });
 
+test('attentionOf names the failure of a company whose streams all fail alike', () => {
+  const owner = { upstream: 'ops', company: 'c-1' };
+  const error = { ...aFailure('refused'), next: 'Grant.' };
+  const reported = matters({}, [
+    anAilmentOf(owner, 'web/c-1', 'halted', error),
+    anAilmentOf(owner, 'dns/c-1', 'halted', error),
+  ]);
+
+  expect(reported.map(({ who, what }) => [who, what])).toEqual([
+    ['2 streams', 'are halted: web/c-1, dns/c-1'],
+  ]);
+});
+
 test('attentionOf has a line for each failure that many companies share', () => {
   const errors = ['Wait.', 'Retry.'].map((next) => ({ ...aFailure('down'), next }));
   const ailments = Array.from({ length: 30 }, (_, i) => ({

@@ -92,3 +92,17 @@ test('a document without a long term keeps its bytes, and one with a long term i
     { path: 'sluice.unmapped.t', value: long },
   ]);
 });
+
+test.each([7_500, 8_500, 20_000, 31_000])('a name of %s bytes leaves no long term', (length) => {
+  const name = 'n'.repeat(length);
+  // Three bytes a character, and a pair of surrogates at the cut.
+  const value = `${'€'.repeat(6_999)}\u{1f600}${'€'.repeat(9_000)}`;
+  const text = String(withShortTerms(JSON.stringify({ unmapped: { [name]: value } })));
+  const { unmapped, sluice } = JSON.parse(text);
+
+  for (const [key, below] of Object.entries(unmapped)) {
+    expect(Buffer.byteLength(`unmapped.${key}=${below}`)).toBeLessThan(32_766);
+  }
+  expect(JSON.stringify(sluice.long)).toContain(value);
+  expect(text).not.toMatch(/\\ud83d(?!\\ude00)/);
+});

@@ -9,6 +9,7 @@ import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
 import { makeCa } from '../../support/certificates.ts';
 import { type HttpAnswer, startHttpReceiver } from '../../support/http-receiver.ts';
 import { consumeAll, sharedKafka } from '../../support/kafka.ts';
+import { manualClock } from '../../support/manual-clock.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
 import { aTopic, batchOf, deliver, drivers, goOn } from './kafka-engine.ts';
 
@@ -165,4 +166,31 @@ test('the token of Amazon MSK is a request that is signed with the credential of
     .reduce<string | Buffer>((by, part) => hmac(by, part).digest(), `AWS4${secretKey}`);
   expect(signature).toBe(hmac(signing, text).digest('hex'));
   expect(await identity.token()).toBe(token);
+});
+
+test('a token of Amazon MSK is signed again after five minutes, or once it is dropped', async () => {
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE');
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'aws-canary');
+  const clock = manualClock(Date.UTC(2026, 2, 4));
+  const deps = { tools: testTools(clock), doing: 'sending to lake', timeout: 1_000 };
+  const identity = saslIdentity({ mechanism: 'aws_msk_iam', region: 'eu-west-1' }, deps);
+  if (identity.mechanism !== 'oauthbearer') throw new Error('a password');
+  const signedAt = async () => {
+    const url = new URL(Buffer.from(await identity.token(), 'base64url').toString());
+    return url.searchParams.get('X-Amz-Date');
+  };
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 2, 4, 12, 0, 0) });
+  try {
+    expect(await signedAt()).toBe('20260304T120000Z');
+    vi.setSystemTime(Date.UTC(2026, 2, 4, 12, 0, 30));
+    await clock.advance(299_999);
+    expect(await signedAt()).toBe('20260304T120000Z');
+    await clock.advance(1);
+    expect(await signedAt()).toBe('20260304T120030Z');
+    vi.setSystemTime(Date.UTC(2026, 2, 4, 12, 0, 40));
+    identity.drop();
+    expect(await signedAt()).toBe('20260304T120040Z');
+  } finally {
+    vi.useRealTimers();
+  }
 });
