@@ -15,6 +15,8 @@ export interface TemplateInput {
 }
 
 const lengthMax = 1024;
+/** Deeper than any record: the responses of upstream have up to 200 levels. */
+const depthMax = 256;
 const fieldsMax = 2000;
 const keyword = { type: 'keyword', ignore_above: lengthMax };
 /** Searched without regard to case, as detection rules expect. */
@@ -35,7 +37,7 @@ export function templateFor(input: TemplateInput): {
   const { index, format, isOpenSearch } = input;
   const open = isOpenSearch
     ? { type: 'flat_object' }
-    : { type: 'flattened', depth_limit: 100, ignore_above: lengthMax };
+    : { type: 'flattened', depth_limit: depthMax, ignore_above: lengthMax };
   const mappings = format === 'ecs' ? ecsMappings(open, isOpenSearch) : ocsfMappings(open);
   // Only ECS events have the time under the name that a data stream needs.
   const isStream = format === 'ecs' && !isDaily(index);

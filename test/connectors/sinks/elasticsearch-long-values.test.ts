@@ -13,6 +13,12 @@ import { openSink, parseSettings, testTools } from '../../support/sink-opening.t
 
 const long = `${'a'.repeat(40_000)}"é\u{1f600}`;
 
+/** A number of so many digits, as a record holds it. */
+function number(digits: number): JsonObject {
+  const { rawJSON } = JSON as unknown as { rawJSON(text: string): JsonObject };
+  return rawJSON('7'.repeat(digits));
+}
+
 /** A weakened DLP rule whose record has long values in flat fields. */
 function weakened(offset: number, unmapped: JsonObject, after: JsonObject = {}) {
   const data = { before: { enabled: true }, after: { enabled: false, ...after } };
@@ -36,6 +42,10 @@ const events = [
   weakened(5, { ['n'.repeat(1_000)]: 'é'.repeat(16_000) }),
   weakened(6, JSON.parse(`{"__proto__":${JSON.stringify(long)}}`)),
   weakened(7, { comment: 'short' }),
+  // The clusters read no number of more than 1,000 characters.
+  weakened(8, { sum: number(1_001), list: [number(1_000)] }),
+  weakened(9, { ['n'.repeat(7_980)]: number(40_000) }),
+  weakened(10, { ['n'.repeat(7_980)]: number(30), comment: long }),
 ];
 
 test.each([
@@ -71,6 +81,8 @@ test.each([
   expect(longOf(0)).toMatchObject({ long: [{ path: `${below}.comment`, value: long }] });
   expect(longOf(6)?.long).toBeUndefined();
   if (isSetUp)
+    expect(longOf(7)?.long).toEqual([{ path: `${below}.sum`, value: '7'.repeat(1_001) }]);
+  if (isSetUp)
     expect(longOf(1)).toMatchObject({
       long: [{ path: below, member: JSON.stringify({ [long]: { a: 1 } }) }],
     });
@@ -81,11 +93,18 @@ test.each([
 });
 
 test('a document without a long term keeps its bytes, and one with a long term its numbers', () => {
+  const number = `{"${'k'.repeat(900)}":1,"sluice":{"unmapped":{"n":-1.${'7'.repeat(995)}e1}}}`;
+  const longNumber = number.replace('e1}', 'e12}');
   const short = `{"sluice":{"unmapped":{"n":12345678901234567890,"t":"${'a'.repeat(31_000)}"}}, "x":1}`;
   const wide = `{"message":"${'m'.repeat(40_000)}","sluice":{"unmapped":{"n":12345678901234567890}}, "x":1}`;
   const moved = `{"message":"","sluice":{"unmapped":{"n":12345678901234567890,"t":"${long.replace('"', '\\"')}"}}}`;
 
   expect(withShortTerms(short)).toBe(short);
+  expect(withShortTerms(number)).toBe(number);
+  for (const document of [longNumber, Buffer.from(longNumber)])
+    expect(JSON.parse(String(withShortTerms(document))).sluice.long).toEqual([
+      { path: 'sluice.unmapped.n', value: `-1.${'7'.repeat(995)}e12` },
+    ]);
   expect(withShortTerms(wide)).toBe(wide);
   expect(String(withShortTerms(Buffer.from(moved)))).toContain('"n":12345678901234567890,');
   expect(JSON.parse(String(withShortTerms(moved))).sluice.long).toEqual([
