@@ -22,6 +22,7 @@ import {
 import { isPerPage, patternFlaw } from '../shared/destination-names.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
 import { filesOf, lockedPath, type OpenFiles } from './file/open-files.ts';
+import { PageFileFailure } from './file/page-files.ts';
 
 /** `type: file`. */
 export const fileSink = defineSink({
@@ -88,7 +89,10 @@ export const fileSink = defineSink({
           sink ??= await files.open();
           return await sink.write(batch, tools.clock.now());
         } catch (error) {
-          return failureMeaning(error, `sending to ${name}: writing to ${settings.path}`);
+          // With placeholders, the operator has to know which of the files is at fault.
+          const { path, cause } =
+            error instanceof PageFileFailure ? error : { path: settings.path, cause: error };
+          return failureMeaning(cause, `sending to ${name}: writing to ${path}`);
         }
       },
       committed: async () => sink?.reach() ?? null,

@@ -32,6 +32,16 @@ const openMax = 64;
 /** Files that are written at once: each waits for the disk. */
 const atOnce = 8;
 
+/** One of the files cannot be written, for the reason in `cause`. */
+export class PageFileFailure extends Error {
+  readonly path: string;
+
+  constructor(path: string, cause: unknown) {
+    super('a file of the sink cannot be written', { cause });
+    this.path = path;
+  }
+}
+
 interface PageFile {
   readonly path: string;
   readonly file: SegmentFile;
@@ -56,7 +66,7 @@ export class PageFiles {
     return this.#files.values().some(({ file }) => file.reach.ahead);
   }
 
-  /** Writes the batch. Rejects if a file fails; the parts of other files may be written then. */
+  /** Writes the batch. Rejects with a PageFileFailure if a file fails; the parts of other files may be written then. */
   async write(batch: Batch, nowMs: number): Promise<void> {
     const { pathOf } = this.#settings;
     const parts = [...Map.groupBy(batch.events.keys(), (i) => pathOf(batch.events[i] as Event))];
@@ -65,7 +75,11 @@ export class PageFiles {
       await this.#makeRoom(new Set(some.map(([path]) => path)));
       const written = await Promise.allSettled(
         some.map(async ([path, indexes]) => {
-          await this.#append(await this.#opened(path), eventsAt(batch, indexes), nowMs);
+          try {
+            await this.#append(await this.#opened(path), eventsAt(batch, indexes), nowMs);
+          } catch (error) {
+            throw new PageFileFailure(path, error);
+          }
         }),
       );
       for (const one of written) if (one.status === 'rejected') throw one.reason;

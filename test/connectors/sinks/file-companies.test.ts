@@ -156,7 +156,10 @@ describe('a file sink with a company in its path', () => {
     const repaired = await sink.send(batch(events), never);
     await sink.close();
 
-    expect(refused).toMatchObject({ outcome: 'refused', scope: 'sink' });
+    expect(refused).toMatchObject({
+      ...{ outcome: 'refused', scope: 'sink' },
+      cause: { code: 'sink_refused', message: expect.stringContaining(`${blocked}: EISDIR`) },
+    });
     expect(repaired).toEqual({ outcome: 'delivered' });
     for (const [at, company] of ['c-0', 'c-1', 'c-2'].entries()) {
       expect(writtenOf(dir, company)).toEqual(uidsOfCompany(at, 3, 9));
