@@ -197,6 +197,38 @@ describe('a file sink with a company in its path', () => {
     }
   });
 
+  test('has the lock of a file only while it is open, and closes the one unused for longest', async () => {
+    const dir = tempDir();
+    const held = new Set<string>();
+    const lockFile = (path: string) => {
+      held.add(basename(path));
+      return { release: () => held.delete(basename(path)) };
+    };
+    const { sink, batch } = await openSink(
+      fileSink,
+      { path: join(dir, '{company}.ndjson') },
+      { tools: { ...testTools(), lockFile } },
+    );
+    const names = Array.from({ length: 64 }, (_, i) => `c-${i}`);
+    const send = async (first: number, ...companies: readonly string[]) => {
+      const events = ofCompanies(someEvents(companies.length, first), companies);
+      expect(await sink.send(batch(events), never)).toEqual({ outcome: 'delivered' });
+    };
+    await send(0, ...names);
+    await send(64, 'c-0');
+    await send(65, 'c-64');
+
+    const files = [...held].filter((one) => one.startsWith('c-'));
+    expect(files.toSorted()).toEqual(
+      [...names, 'c-64']
+        .filter((one) => one !== 'c-1')
+        .map((one) => `${one}.ndjson`)
+        .toSorted(),
+    );
+    await sink.close();
+    expect(held.size).toBe(0);
+  });
+
   test('finishes a file by its age, although it was closed meanwhile', async () => {
     const dir = tempDir();
     const companies = Array.from({ length: 100 }, (_, i) => `c-${i}`);

@@ -4,8 +4,9 @@
 import { createHash, createHmac } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
-import { saslIdentity } from '../../../connectors/sinks/kafka/identity.ts';
+import { sasl, saslIdentity } from '../../../connectors/sinks/kafka/identity.ts';
 import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
+import { rejectionIn } from '../../../src/kafka/sasl.ts';
 import { makeCa } from '../../support/certificates.ts';
 import { type HttpAnswer, startHttpReceiver } from '../../support/http-receiver.ts';
 import { consumeAll, sharedKafka } from '../../support/kafka.ts';
@@ -193,4 +194,25 @@ test('a token of Amazon MSK is signed again after five minutes, or once it is dr
   } finally {
     vi.useRealTimers();
   }
+});
+
+test.each([
+  [{ mechanism: 'oauthbearer', client_id: 'a', client_secret: 'b' }, 'token_url', 'is missing'],
+  [{ mechanism: 'aws_msk_iam' }, 'region', 'is missing'],
+  [{ mechanism: 'plain', username: 'a' }, 'password', 'is missing'],
+  [{ mechanism: 'aws_msk_iam', region: 'eu-west-1', scope: 'a' }, 'scope', 'does not belong'],
+])('sasl %j is refused by its key', (settings, key, words) => {
+  const { error } = sasl().safeParse(settings);
+
+  expect(error?.issues).toMatchObject([{ path: [key], message: expect.stringContaining(words) }]);
+});
+
+test('what a broker wrote about a token is one short line', () => {
+  expect(rejectionIn(null)).toBeNull();
+  expect(rejectionIn(Buffer.from(''))).toBeNull();
+  const hostile = Buffer.from(`{"status":"invalid_token"}\n\u001b[31m${'x'.repeat(5_000)}`);
+  const reason = rejectionIn(hostile) ?? '';
+
+  expect(reason).toContain('rejected the token: {"status":"invalid_token"} [31mxxx');
+  expect(reason.length).toBeLessThan(140);
 });
