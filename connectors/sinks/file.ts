@@ -5,7 +5,7 @@
 // without new events stays active: the engine owns the timers, and an old file does no harm.
 // With `{company}` or `{source}` in `path` there are several files (file/page-files.ts).
 
-import { constants, existsSync, statSync } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
@@ -16,13 +16,12 @@ import {
   errorCodeOf,
   errorText,
   type Log,
-  realPathOf,
   type Tools,
 } from '../../src/contracts/index.ts';
 import { isPerPage, patternFlaw } from '../shared/destination-names.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
 import { filesOf, lockedPath, type OpenFiles } from './file/open-files.ts';
-import { PageFileFailure } from './file/page-files.ts';
+import { PageFileFailure, sameFile } from './file/page-files.ts';
 
 /** `type: file`. */
 export const fileSink = defineSink({
@@ -134,13 +133,6 @@ function longNameFlaw(path: string): string | null {
     .reduce((most, bytes) => Math.max(most, bytes));
   if (longest <= nameBytesMax) return null;
   return `path: a name in it may have ${longest} bytes, as a value has up to 64; expected at most ${nameBytesMax}: put the placeholders into different directories, or shorten the fixed text`;
-}
-
-/** The same text for every path to one file, hard links included. */
-function sameFile(path: string): string {
-  const real = realPathOf(path);
-  const found = statSync(real, { throwIfNoEntry: false });
-  return found?.isFile() && found.nlink > 1 ? `inode ${found.dev}:${found.ino}` : real;
 }
 
 /** The error if another process writes to the file; null: the file is free. */

@@ -1,16 +1,19 @@
 // The files of a sink whose path has `{company}` or `{source}`: a segment file for each, and a batch is written to several
 // of them. A batch counts as delivered once each of its files has its part; after a failure or a crash it comes again,
 // perhaps cut differently, and each file skips the offsets that it has. Invariants: a file has each of its events once, as
-// with a fixed path; at most `openMax` files, with their notes and locks, are open at once, whatever the number of
+// with a fixed path; two open paths never lead to one file; at most `openMax` files, with their notes and locks, are open at once, whatever the number of
 // companies; a file that is not open can be locked by another process, and is opened again by its note and its length.
 
+import { statSync } from 'node:fs';
 import {
   type Batch,
   type Event,
+  ExportError,
   epochBegin,
   type FileLock,
   type Numbering,
   type Offset,
+  realPathOf,
 } from '../../../src/contracts/index.ts';
 import { eventsAt, forget, keptUid, onlyEvents, withoutKnown } from '../../shared/known-events.ts';
 import { linesOf } from '../../shared/lines.ts';
@@ -31,6 +34,13 @@ export interface PageFilesSettings {
 const openMax = 64;
 /** Files that are written at once: each waits for the disk. */
 const atOnce = 8;
+
+/** The same text for every path to one file, hard links included. */
+export function sameFile(path: string): string {
+  const real = realPathOf(path);
+  const found = statSync(real, { throwIfNoEntry: false });
+  return found?.isFile() && found.nlink > 1 ? `inode ${found.dev}:${found.ino}` : real;
+}
 
 /** One of the files cannot be written, for the reason in `cause`. */
 export class PageFileFailure extends Error {
@@ -56,6 +66,8 @@ export class PageFiles {
   readonly #files = new Map<string, PageFile>();
   /** Those that are open, the one without events for the longest time first. */
   readonly #open = new Set<PageFile>();
+  /** The path of each file that is open or being opened. */
+  readonly #pathOfFile = new Map<string, string>();
 
   constructor(settings: PageFilesSettings) {
     this.#settings = settings;
@@ -111,7 +123,7 @@ export class PageFiles {
       this.#open.add(known);
       return known;
     }
-    const lock = this.#settings.lock(path);
+    const lock = this.#locked(path);
     try {
       const file = known?.file ?? (await this.#settings.open(path));
       const opened = known ?? { path, file, position: file.reach.position, lock };
@@ -120,9 +132,41 @@ export class PageFiles {
       this.#open.add(opened);
       return opened;
     } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Two writers of one file would overwrite each other's lines. The lock alone does not exclude it: processes that share
+   * a state all get it.
+   */
+  #locked(path: string): FileLock {
+    this.#refuseTwice(path);
+    const lock = this.#settings.lock(path);
+    try {
+      // The lock has made the directory: only now is its place certain.
+      const file = this.#refuseTwice(path);
+      this.#pathOfFile.set(file, path);
+      return {
+        release: () => {
+          this.#pathOfFile.delete(file);
+          lock?.release();
+        },
+      };
+    } catch (error) {
       lock?.release();
       throw error;
     }
+  }
+
+  #refuseTwice(path: string): string {
+    const file = sameFile(path);
+    const other = this.#pathOfFile.get(file);
+    if (other === undefined) return file;
+    throw new ExportError('sink_refused', `opening ${path}: it is the same file as ${other}`, {
+      next: 'Remove the symbolic or hard link, so that each company has a file of its own; nothing was lost.',
+    });
   }
 
   /** Closes files until these can be opened. */

@@ -3,13 +3,17 @@
 
 import {
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmdirSync,
+  rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
+  writeFileSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -141,6 +145,37 @@ describe('a file sink with a company in its path', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  test.each(['symbolic', 'hard'])('a %s link makes two companies share one file', async (kind) => {
+    const dir = tempDir();
+    const [first, second] = [join(dir, 'c-1'), join(dir, 'c-2')];
+    mkdirSync(first);
+    if (kind === 'symbolic') symlinkSync(first, second);
+    else {
+      mkdirSync(second);
+      writeFileSync(join(first, 'a.ndjson'), '');
+      linkSync(join(first, 'a.ndjson'), join(second, 'a.ndjson'));
+    }
+    // Processes that share a state all get the lock.
+    const tools = { ...testTools(), lockFile: () => ({ release: () => undefined }) };
+    const config = { path: join(dir, '{company}', 'a.ndjson') };
+    const { sink, batch } = await openSink(fileSink, config, { tools });
+    const events = ofCompanies(someEvents(20), ['c-1', 'c-2']);
+
+    const refused = await sink.send(batch(events), never);
+    if (kind === 'hard') rmSync(join(second, 'a.ndjson'));
+    else rmSync(second);
+    const repaired = await sink.send(batch(events), never);
+    await sink.close();
+
+    const same = expect.stringContaining('it is the same file as');
+    expect(refused).toMatchObject({ outcome: 'refused', cause: { message: same } });
+    expect(repaired).toEqual({ outcome: 'delivered' });
+    for (const [at, directory] of [first, second].entries()) {
+      const found = uidsIn(readFileSync(join(directory, 'a.ndjson'), 'utf8'));
+      expect(found).toEqual(uidsOfCompany(at, 2, 20));
+    }
   });
 
   test('writes again only what is missing after one of the files failed', async () => {
