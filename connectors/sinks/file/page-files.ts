@@ -145,7 +145,7 @@ export class PageFiles {
     this.#refuseTwice(path);
     const lock = this.#settings.lock(path);
     try {
-      // The lock has made the directory: only now is its place certain.
+      // The lock has created the directory, so the real path is certain now.
       const file = this.#refuseTwice(path);
       this.#pathOfFile.set(file, path);
       return {
