@@ -62,7 +62,9 @@ async function look(copy: string, mutation: Mutation): Promise<string | null> {
   await writeFile(file, await mutated(mutation));
   const { of, firstSeed = 1 } = mutation;
   const args = ['--of', of, '--from', `${firstSeed}`, '--seeds', `${seedsMax}`, '--first'];
-  const child = spawn(process.execPath, ['test/simulation/main.ts', ...args], { cwd: copy });
+  // The types of the copy's files are stripped once, and leave nothing in a cache that stays.
+  const env = { ...process.env, NODE_COMPILE_CACHE: join(copy, '.compiled') };
+  const child = spawn(process.execPath, ['test/simulation/main.ts', ...args], { cwd: copy, env });
   let said = '';
   child.stderr.on('data', (data: Buffer) => {
     said += data.toString();
