@@ -1,15 +1,15 @@
 # sluice in a container: non-root, read-only root file system, state on a volume.
 #   docker run --read-only -v sluice-state:/var/lib/sluice -v ./sluice.yaml:/etc/sluice/sluice.yaml:ro sluice
-# The exact version that package.json brings to other machines.
+# The same Node version as in package.json.
 FROM node:26.10.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The image brings its own Node, so the packages that bring one are taken out; the other optional one writes to buckets.
+# The image has its own Node, so the Node packages are removed. The other optional packages are for S3 and gRPC.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/node-linux-* node_modules/.bin/node
 
 FROM node:26.10.0-bookworm-slim
 ENV NODE_ENV=production
-# The place of the state if the config does not set it: the config may be mounted read-only.
+# The directory of the state if the config sets none: the config may be on a read-only mount.
 ENV STATE_DIRECTORY=/var/lib/sluice
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules

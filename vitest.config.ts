@@ -1,5 +1,5 @@
 // How the tests run. A receiver that is dear to start (Kafka, rsyslog's packages, the throw-away CA) is started by
-// `test/support/global-setup.ts` when a test first asks for it, so a run of one unit test file starts nothing. Tests mostly
+// `test/support/global-setup.ts` when a test first needs it, so a run of one unit test file starts nothing. Tests mostly
 // wait, for programs and intervals, so three times as many files run side by side as there are cores. Files that change or
 // measure what is the whole process's have a process each; all others share processes, which spares each its start. Those
 // that start programs come first since they last longest. SLUICE_TEST_FOREIGN=off leaves out those that need a program of
@@ -20,7 +20,7 @@ if (nodeMajor < 26) {
   );
 }
 
-// The spool's threads, hundreds in a run, would each strip the types of every one of their files anew.
+// The spool's threads, hundreds in a run, would otherwise strip the types of all their files again.
 process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, 'node_modules/.cache/sluice-compiled');
 
 /** Where nothing is known of earlier runs vitest begins with the largest files; these are small and last long. */
@@ -40,7 +40,7 @@ const readingShared = importing(/\.\.\/shared\/(?:data|contract|\$\{)/);
 const tests = globSync('test/**/*.test.ts', { cwd: import.meta.dirname })
   .filter((file) => process.env.SLUICE_TEST_FOREIGN !== 'off' || !needingForeignPrograms(file))
   .filter((file) => process.env.SLUICE_TEST_ONLY !== 'shared' || readingShared(file));
-// What test/support/kafka.ts changes of kafkajs nothing but its own reader asks for.
+// The change that test/support/kafka.ts makes to kafkajs concerns only its own reader.
 const ofTheProcess = importing(
   /node:worker_threads|\bvi\.|\.prototype\b(?! as OffsetLister)|memoryUsage/,
 );
@@ -54,7 +54,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: availableParallelism() * 3,
     sequence: { sequencer: LongestFirst },
-    // kafkajs asks for negative timeouts on current Node, harmlessly (tulios/kafkajs issue 1751).
+    // kafkajs sets negative timeouts on current Node, which is harmless (tulios/kafkajs issue 1751).
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     // Bounds on a test that hangs, and no measure of speed: many busy processes beside it change no verdict.
     testTimeout: 900_000,
@@ -83,13 +83,13 @@ export default defineConfig({
   },
 });
 
-/** Tells of a file of the tests whether it, or one that it imports, has this in its text. */
+/** Returns a check of a test file: true if the text of the file, or of one that it imports, matches. */
 function importing(sign: RegExp): (file: string) => boolean {
   const known = new Map<string, boolean>();
   const judge = (file: string): boolean => {
     const judged = known.get(file);
     if (judged !== undefined) return judged;
-    known.set(file, false); // while it is being looked at: files of the tests import each other in circles
+    known.set(file, false); // until the file is read: test files import each other in cycles
     const text = readFileSync(join(import.meta.dirname, file), 'utf8');
     const imported = text.matchAll(/^(?:import|export) (?!type)[^;]*? from '(\.[^']+)'/gm);
     const found =

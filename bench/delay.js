@@ -1,6 +1,6 @@
-// Loaded into the sluice process that is measured: watches the event loop and tells the 99th percentile of its delay, in
-// milliseconds, on descriptor 3 at the end. The first second, in which code is compiled, does not count. Plain JavaScript: what
-// strips types would be 14 MB and 130 ms of CPU that sluice does not use.
+// Loaded into the sluice process that is measured: measures the delay of the event loop and writes its 99th percentile,
+// in milliseconds, to descriptor 3 at the end. The first second, in which code is compiled, does not count. Plain JavaScript:
+// type stripping would add 14 MB and 130 ms of CPU that sluice does not use.
 
 import { writeSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';

@@ -74,7 +74,7 @@ function needed(path: string): string {
   );
 }
 
-/** A Node binary without symbols, which are a fifth of it. The bytes depend on the version of llvm-strip only. */
+/** A Node binary without symbols, which are a fifth of the file. The bytes depend on the version of llvm-strip only. */
 export function stripped(binary: string, to: string): void {
   copyFileSync(binary, to);
   chmodSync(to, 0o755);

@@ -20,7 +20,7 @@ export interface Alert {
 /** Sends a request to the cluster and resolves to the JSON of its response; rejects on any error. */
 export type Ask = (method: string, path: string, body?: unknown) => Promise<unknown>;
 
-/** Where rules search: indices, and the time of reading in Elasticsearch's date mathematics; null: all of it. */
+/** Where rules search: indices, and the time of reading in Elasticsearch's date mathematics; null: any time. */
 export interface Scope {
   readonly index: string;
   readonly since: string | null;

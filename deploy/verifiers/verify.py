@@ -136,7 +136,7 @@ def main(place="", vkey="", *others):
     for index, data in entries_in(place, archive.size):
         try:
             archive.check(index, json.loads(data) if sha(b"\0", data) == archive.leaves[index] else "it changes while it is read")
-        except Exception as error:  # whatever a file holds is a break, with its place
+        except Exception as error:  # any content of a file is a break, with its position
             faults.append("UNREAD" if isinstance(error, UNREAD) else "BROKEN")
             print(f"{faults[-1]} entry {index}: {ascii(f'{type(error).__name__}: {error}')}")
     need("BROKEN" not in faults and archive.left == 0, "see above; or pages of the last segment are missing")

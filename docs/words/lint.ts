@@ -6,7 +6,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { isToRename, wordsIn } from './dictionary.ts';
-import { densityOf, partsOfFile, proseOf, proseOfHtml } from './texts.ts';
+import { densityOf, hashCommentsOf, partsOfFile, proseOf, proseOfHtml } from './texts.ts';
 
 /** The counts of one page, message set or package. */
 export type Counts = Readonly<Record<string, number>>;
@@ -55,6 +55,9 @@ export function measured() {
     counts.identifiers += [...identifiers].filter((name) =>
       isToRename(name, packageOf(path)),
     ).length;
+  }
+  for (const path of commentedPaths()) {
+    pages[path] = { words: countIn(proseOf(hashCommentsOf(read(path))), path, findings) };
   }
   const tests = testCounts(findings);
   return { pages, packages, tests, findings };
@@ -151,9 +154,18 @@ function visibleIn(path: string): string {
 }
 
 function pagePaths(): readonly string[] {
-  const top = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'deploy/README.md'];
+  const top = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
   top.push('.github/pull_request_template.md');
-  return [...top, ...globSync(['docs/**/*.md', 'src/**/README.md'], { cwd: root })].toSorted();
+  const below = ['docs/**/*.md', 'src/**/README.md', 'deploy/**/*.md', 'changelog.d/*.md'];
+  return [...top, ...globSync(below, { cwd: root })].toSorted();
+}
+
+/** Configs, manifests and scripts whose comments begin with `#`. */
+function commentedPaths(): readonly string[] {
+  const files = ['config/**/*.yaml', 'deploy/**/*.{yaml,yml,py,sh,conf,service,tpl}', '.ci/*'];
+  files.push('.github/**/*.yml', 'bench/peers/*.{py,yaml,conf}', 'test/**/*.{py,sh,yaml,conf}');
+  files.push('Dockerfile', '.gitattributes', '.gitignore', '.editorconfig');
+  return globSync(files, { cwd: root }).toSorted();
 }
 
 /** The page's scripts as well; the other `.js` files are parts of the boot. */
@@ -166,14 +178,15 @@ function sourcePaths(): readonly string[] {
 
 /** Source of tests and tools. The lint itself and its test quote the words. */
 function testPaths(): readonly string[] {
-  return globSync(['{test,bench}/**/*.ts', 'docs/generate.ts', 'docs/generate/*.ts'], { cwd: root })
-    .filter((path) => path !== 'test/docs/words.test.ts')
+  const others = ['docs/**/*.ts', 'deploy/**/*.{ts,js}', 'src/boot/*.js', 'vitest.config.ts'];
+  return globSync(['{test,bench}/**/*.{ts,js}', ...others], { cwd: root })
+    .filter((path) => path !== 'test/docs/words.test.ts' && !path.startsWith('docs/words/'))
     .toSorted();
 }
 
 /** `test/list`, `test/simulation/archive`, `bench`, `docs/generate`. */
 function folderOf(path: string): string {
-  return path.split('/').slice(0, -1).slice(0, 3).join('/');
+  return path.split('/').slice(0, -1).slice(0, 3).join('/') || '.';
 }
 
 /** `src/run`, `connectors/sinks`, `formats`, `src/watch/page`. */

@@ -26,6 +26,14 @@ export function proseOf(page: string): string {
     .replace(/https?:\/\/\S+/g, 'LINK');
 }
 
+/** The comments of a file in which `#` begins one; its lines keep their numbers. */
+export function hashCommentsOf(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => /(?:^|\s)#(?!!)(.*)$/.exec(line)?.[1] ?? '')
+    .join('\n');
+}
+
 /** The visible text of an HTML page, with labels and placeholders; its lines keep their numbers. */
 export function proseOfHtml(page: string): string {
   const labels = /\b(?:aria-label|placeholder|title|alt)="([^"]*)"/g;

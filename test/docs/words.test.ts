@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { partsOf, wordsIn } from '../../docs/words/dictionary.ts';
 import { flawsOf, measured } from '../../docs/words/lint.ts';
-import { densityOf, partsOfFile, proseOf, proseOfHtml } from '../../docs/words/texts.ts';
+import {
+  densityOf,
+  hashCommentsOf,
+  partsOfFile,
+  proseOf,
+  proseOfHtml,
+} from '../../docs/words/texts.ts';
 
 test.each([
   ['What the sink tells could not be stored', 'tells'],
@@ -42,6 +48,12 @@ test('reads strings, comments and names apart', () => {
   expect(identifiers).toContain('toldAt');
   expect(partsOf('toldAt')).toEqual(['told', 'at']);
   expect(partsOf('deadLetters')).not.toContain('letters');
+});
+
+test('reads comments of configs and scripts, with their lines', () => {
+  const config = '#!/bin/sh\na: told # report\n# told\nb: "x#told"\n';
+
+  expect(hashCommentsOf(config)).toBe('\n report\n told\n\n');
 });
 
 test('reads the names of tests', () => {

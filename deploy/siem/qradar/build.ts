@@ -1,6 +1,6 @@
 // The content for QRadar, for events as LEEF (log source type Universal LEEF) or CEF (Universal CEF): a log source extension
 // that fills QRadar's own properties, custom properties with an expression for each format, event mappings, and detections as
-// AQL conditions. Invariant: each key that an expression names is a key that sluice writes; a test runs all of it over events.
+// AQL conditions. Invariant: each key that an expression names is a key that sluice writes; a test runs all parts over events.
 
 import {
   type Atom,
