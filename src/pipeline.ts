@@ -125,11 +125,16 @@ export class Pipeline {
   get state(): PipelineState {
     return {
       streams: this.#polling.state,
-      sinks: this.#sending?.state ?? [],
+      sinks: this.#sinks,
       filterFailures: this.#sending?.filterFailures ?? [],
       transcoded: this.#sending?.transcoded ?? [],
       unreadTimes: this.#sending?.unreadTimes ?? [],
     };
+  }
+
+  /** Read each second, so without the states of thousands of streams. */
+  get #sinks(): PipelineState['sinks'] {
+    return this.#sending?.state ?? [];
   }
 
   /**
@@ -192,7 +197,7 @@ export class Pipeline {
     if (failed.length === 0 && !halt.aborted) await afterwards?.(halt);
     await this.#delivered(halt).catch(() => undefined);
     const { gauge } = this.#deps.spool;
-    const behind = this.state.sinks
+    const behind = this.#sinks
       .filter((sink) => sink.position < gauge.end || sink.setAside.length > 0)
       .map((sink) => ({
         sink: sink.name,
@@ -325,7 +330,7 @@ export class Pipeline {
     const refusesAll = (sink: SenderState) =>
       sink.state === 'refused' || sink.suspects?.stuck === true;
     const waiting = () =>
-      this.state.sinks.some(
+      this.#sinks.some(
         (sink) =>
           sink.waitsAside || (sink.position < this.#deps.spool.gauge.end && !refusesAll(sink)),
       );
@@ -341,7 +346,7 @@ export class Pipeline {
   }
 
   #note(): void {
-    for (const sink of this.state.sinks) this.#deps.spool.note('sink', sink.name, sinkFacts(sink));
+    for (const sink of this.#sinks) this.#deps.spool.note('sink', sink.name, sinkFacts(sink));
   }
 }
 

@@ -21,11 +21,12 @@ import {
   type Pagination,
   type Received,
   type Stream,
+  type TrailEntry,
   type Upstream,
   type UpstreamRequest,
   uidBytes,
 } from '../contracts/index.ts';
-import { type PollResult, pageContext } from '../poll/index.ts';
+import { type PollResult, pageContext, SpoolAround } from '../poll/index.ts';
 
 import { cleanText } from '../tools/index.ts';
 import { type EncodingDeps, EncodingWatch } from './encoding.ts';
@@ -72,6 +73,27 @@ const sharedBytesMax = 1024 * 1024;
 /** Number of requests whose last response is remembered. */
 const rememberedMax = 1_000;
 const dateMax = 100;
+const none: ReadonlySet<string> = new Set();
+
+/** The spool of a stream's poller. */
+class AnsweringSpool extends SpoolAround {
+  readonly #responses: StreamResponses;
+
+  constructor(inner: FetchSpool, responses: StreamResponses) {
+    super(inner);
+    this.#responses = responses;
+  }
+
+  override append(entry: Append): Promise<number> {
+    return this.#responses.append(entry);
+  }
+
+  override async trail(stream: string): Promise<readonly TrailEntry[]> {
+    const trail = await super.trail(stream);
+    this.#responses.rewinds(trail);
+    return trail;
+  }
+}
 
 /** The responses to one stream. */
 export class StreamResponses {
@@ -80,9 +102,10 @@ export class StreamResponses {
   readonly spool: FetchSpool;
   readonly #deps: AnswersDeps;
   #pending: Pending[] = [];
-  readonly #lately = new Map<string, Held>();
+  /** Null: none, as in most of many streams. */
+  #lately: Map<string, Held> | null = null;
   /** Cursors of an earlier reading, while the poller reads again from one of them. */
-  #earlier: ReadonlySet<string> = new Set();
+  #earlier: ReadonlySet<string> = none;
   readonly #encoding: EncodingWatch;
 
   constructor(stream: Stream, deps: AnswersDeps) {
@@ -90,18 +113,12 @@ export class StreamResponses {
     this.#deps = deps;
     this.#encoding = new EncodingWatch(stream, deps);
     this.stream = this.#recording(stream);
-    this.spool = {
-      append: (entry) => this.#append(entry),
-      recall: (name) => spool.recall(name),
-      trail: async (name) => {
-        const trail = await spool.trail(name);
-        this.#earlier = new Set(trail.map(({ cursor }) => cursor));
-        return trail;
-      },
-      entities: (name, which) => spool.entities(name, which),
-      room: (signal) => spool.room(signal),
-      parents: spool.parents,
-    };
+    this.spool = new AnsweringSpool(spool, this);
+  }
+
+  /** The poller reads again from a position of this trail. */
+  rewinds(trail: readonly TrailEntry[]): void {
+    this.#earlier = new Set(trail.map(({ cursor }) => cursor));
   }
 
   /** Runs a poll, and stores all its responses at its end. */
@@ -177,7 +194,7 @@ export class StreamResponses {
   #pendingOf(response: HttpResponse, answer: AnswerFacts, parent: string | null): Pending {
     const { status, body } = response;
     const isRewind = answer.asked !== null && this.#earlier.has(answer.asked);
-    if (status < 300 && !isRewind) this.#earlier = new Set();
+    if (status < 300 && !isRewind) this.#earlier = none;
     const facts = { ...answer, ...(isRewind && { isRewind }) };
     const context: PageContext = {
       ...pageContext(this.stream, 'answer', this.#deps.tools.clock.now()),
@@ -188,7 +205,7 @@ export class StreamResponses {
   }
 
   /** Appends, with the responses that arrived before each of its pages, in order. */
-  async #append(entry: Append): Promise<number> {
+  async append(entry: Append): Promise<number> {
     if (this.stream.kind === 'push') for (const { body } of entry.pages) this.#encoding.see(body);
     const taken: Pending[] = [];
     const pages = entry.pages.flatMap((page) => {
@@ -238,7 +255,7 @@ export class StreamResponses {
     try {
       return await this.#deps.spool.append(entry);
     } catch (error) {
-      this.#lately.clear();
+      this.#lately = null;
       this.#pending.unshift(...taken);
       throw error;
     }
@@ -253,11 +270,13 @@ export class StreamResponses {
       // Each failure has different text, such as the id of the request.
       const digest = status === 200 ? hash('sha256', body, 'base64') : '';
       const { fetchedAt: at } = context;
-      const before = this.#lately.get(key);
+      this.#lately ??= new Map();
+      const lately = this.#lately;
+      const before = lately.get(key);
       const everyMs = this.#deps.everyMs() ?? Number.POSITIVE_INFINITY;
       if (before?.digest === digest && Math.abs(at - before.at) < everyMs) return [];
-      if (this.#lately.size >= rememberedMax) this.#lately.clear();
-      this.#lately.set(key, { at, digest });
+      if (lately.size >= rememberedMax) lately.clear();
+      lately.set(key, { at, digest });
       return [answerPage(context, body)];
     });
   }

@@ -29,9 +29,11 @@ import {
 
 import { isConcerned, Listeners } from '../webhooks/index.ts';
 
+import { Alarms } from './alarms.ts';
 import { StreamResponses } from './answers.ts';
 import type { Lookups } from './lookups.ts';
 import { type PolledSource, type Poller, type PollerDeps, pollerFor } from './pollers.ts';
+import { Repeated } from './repeated.ts';
 import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { turnsOf } from './turns.ts';
@@ -83,11 +85,16 @@ interface Polled {
   readonly stream: Stream;
   readonly runner: StreamRunner;
   /** Watch its silence and its volume, if its source expects some. */
-  readonly watches: readonly (SilenceWatch | VolumeWatch)[];
+  readonly watches: readonly Repeated[];
   /** Makes the next poll start from the durable state. */
   readonly forget: () => void;
   /** Accepts no more deliveries. */
   readonly close: () => void;
+  isStarted: boolean;
+}
+
+/** The renewal of look-ups. */
+interface Renewal {
   readonly stop: AbortController;
   /** Null until it is started. */
   ended: Promise<void> | null;
@@ -105,6 +112,7 @@ interface RunnerWishes {
 export class Polling {
   readonly #deps: PollingDeps;
   readonly #turns;
+  readonly #alarms;
   readonly #backfills: Backfill[] = [];
   readonly #listeners;
   readonly #feed: Feed;
@@ -114,12 +122,13 @@ export class Polling {
   readonly #walking = new Set<string>();
   readonly #streams = new Map<string, Polled>();
   /** One renewal each, however many sources use it. */
-  readonly #lookups = new Map<Lookups, Pick<Polled, 'stop' | 'ended'>>();
+  readonly #lookups = new Map<Lookups, Renewal>();
   readonly #failed = Promise.withResolvers<never>();
 
   constructor(deps: PollingDeps, pollsAtOnce = pollsAtOnceMax) {
     this.#deps = deps;
     this.#turns = turnsOf(pollsAtOnce);
+    this.#alarms = new Alarms(deps.tools.clock);
     this.#listeners = new Listeners(deps.tools);
     this.#feed = new Feed(deps.tools.log);
     this.#failed.promise.catch(() => undefined);
@@ -165,9 +174,8 @@ export class Polling {
       };
       const runner = this.#runnerFor({ source, stream, poller: () => poller, answers, jitterMs });
       const watches = this.#watchesOf(source, stream, runner);
-      const stop = new AbortController();
       const parts = { upstream: source.upstream, stream, runner, watches };
-      this.#streams.set(stream.name, { ...parts, forget, close, stop, ended: null });
+      this.#streams.set(stream.name, { ...parts, forget, close, isStarted: false });
     }
     const live = sources.filter(({ streams, past }) => streams.length > 0 && past === undefined);
     const requested = new Set(live.flatMap(({ lookups }) => lookups ?? []));
@@ -180,11 +188,10 @@ export class Polling {
   /** Starts every stream that is not polled yet. */
   start(): void {
     for (const polled of this.#streams.values()) {
-      if (polled.ended !== null) continue;
-      const { runner, watches, stop } = polled;
-      const running = [runner, ...watches].map((one) => one.run(stop.signal));
-      polled.ended = Promise.all(running).then(() => undefined);
-      polled.ended.catch(this.#failed.reject);
+      if (polled.isStarted) continue;
+      polled.isStarted = true;
+      polled.runner.start(this.#failed.reject);
+      for (const watch of polled.watches) watch.start();
     }
     for (const [lookups, kept] of this.#lookups) {
       if (kept.ended === null) kept.ended = lookups.run(this.#lookupDeps, kept.stop.signal);
@@ -229,9 +236,16 @@ export class Polling {
   async stop(names?: readonly string[]): Promise<void> {
     const lookups = names === undefined ? [...this.#lookups.values()] : [];
     const streams = (names ?? this.names).flatMap((name) => this.#streams.get(name) ?? []);
-    const stopped = [...streams, ...lookups];
-    for (const { stop } of stopped) stop.abort(new Error('stopping'));
-    await Promise.allSettled(stopped.map(({ ended }) => ended));
+    const reason = new Error('stopping');
+    for (const { stop } of lookups) stop.abort(reason);
+    const running = streams.filter(({ isStarted }) => isStarted);
+    await Promise.allSettled([
+      ...running.flatMap(({ runner, watches }) => [
+        runner.stop(reason),
+        ...watches.map((watch) => watch.stop()),
+      ]),
+      ...lookups.map(({ ended }) => ended),
+    ]);
     for (const { close } of streams) close();
     if (names === undefined) await this.#listeners.sweep();
   }
@@ -285,6 +299,7 @@ export class Polling {
       // A sender waits for the response and must not wait for polls of other streams.
       turns: stream.kind === 'push' ? turnsOf(1) : this.#turns,
       clock: tools.clock,
+      alarms: this.#alarms,
       log: tools.log.with({ stream: stream.name }),
       random,
       jitterMs: stream.kind === 'push' ? 0 : random() * jitterMs,
@@ -356,10 +371,11 @@ export class Polling {
     const log = tools.log.with({ stream: stream.name });
     const deps = { stream, spool, clock, log, found };
     const state = () => runner.state;
-    return [
+    const checks = [
       ...(expectMs === undefined ? [] : [new SilenceWatch({ ...deps, expectMs }, state)]),
       ...(expected === undefined ? [] : [new VolumeWatch({ ...deps, expected }, state)]),
     ];
+    return checks.map((check) => new Repeated(this.#alarms, check));
   }
 
   #pollerFor(source: PlannedSource, { stream, spool }: StreamResponses): Poller {

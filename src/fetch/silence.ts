@@ -62,14 +62,10 @@ export class SilenceWatch {
     this.#begunAt = deps.clock.now();
   }
 
-  /** Checks until aborted. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { clock, expectMs } = this.#deps;
-    const waitMs = Math.min(lookMsMax, Math.max(lookMsMin, expectMs / looks));
-    while (!signal.aborted) {
-      await clock.sleep(waitMs, signal).catch(() => undefined);
-      await this.look();
-    }
+  /** Time between two checks, milliseconds. */
+  get everyMs(): number {
+    const { expectMs } = this.#deps;
+    return Math.min(lookMsMax, Math.max(lookMsMin, expectMs / looks));
   }
 
   /** Reports a change since the last check; after a failure (e.g. a full disk) the next check reports it. */

@@ -13,6 +13,7 @@ import {
 import type { ParentsState } from '../parents/index.ts';
 import type { PollResult, Timetable } from '../poll/index.ts';
 
+import type { Alarm, Alarms } from './alarms.ts';
 import { notDecided, StreamHealth } from './stream-health.ts';
 import type { Turns } from './turns.ts';
 
@@ -39,13 +40,15 @@ export interface RunnerState {
   readonly deliveries?: Deliveries;
   /** For streams with parents. */
   readonly parents?: ParentsState;
+  /** For lists whose newest records are ahead of this machine's clock: how far, milliseconds. */
+  readonly aheadMs?: number;
 }
 
 /** Numbers of accepted, repeated and rejected deliveries, by outcome. */
 export type Deliveries = Readonly<Record<string, number>>;
 
 /** Facts that only some kinds of streams have. */
-export type Besides = Pick<RunnerState, 'deliveries' | 'parents'>;
+export type Besides = Pick<RunnerState, 'deliveries' | 'parents' | 'aheadMs'>;
 
 /** Dependencies and settings of a runner. */
 export interface RunnerSettings {
@@ -55,6 +58,8 @@ export interface RunnerSettings {
   readonly timetable: Timetable;
   readonly turns: Turns;
   readonly clock: Clock;
+  /** Its waits, on the same clock. */
+  readonly alarms: Alarms;
   readonly log: Log;
   /** From 0 up to 1, for jitter. */
   readonly random: () => number;
@@ -80,24 +85,43 @@ interface Work {
   readonly drop: (why: unknown) => void;
 }
 
-/** Polls one stream. */
+/** A poll's result, or null if other work was done instead; and the next wait. */
+interface Turn {
+  readonly result: PollResult | null;
+  readonly wait: Wait;
+}
+
+/** The wait under way. */
+interface Rest {
+  readonly begunAt: number;
+  readonly ms: number;
+  /** An operator cuts it short; undefined: upstream requires it. */
+  readonly cut: (() => void) | undefined;
+  alarm: Alarm;
+  /** Aborts the search for a repaired setting; null: there is none. */
+  readonly search: AbortController | null;
+  readonly then: () => void;
+}
+
+/** Polls one stream. While it waits, no promise, timer or signal is its own: most of many streams only wait. */
 export class StreamRunner {
   readonly #settings: RunnerSettings;
   readonly #health: StreamHealth;
-  /** Ends the wait under way. */
-  #wake: (() => void) | null = null;
+  /** Null: it polls, or does not run. */
+  #rest: Rest | null = null;
   /** An operator requested a poll during a poll, which may have missed new records. */
   #isAskedAgain = false;
   /** Upstream has announced news; a poll that begins later reads it. */
   #isNudged = false;
-  /** Ends the wait under way soon; null: it waits for something other than its schedule. */
-  #soon: (() => void) | null = null;
   /** The last poll found the tail, so the stream waits for its schedule only. */
   #isAtRest = false;
   /** Work that must not overlap with a poll. */
-  readonly #works: Work[] = [];
-  /** Aborts the poll or wait under way, for such work or because polling stops. */
-  #interrupt = new AbortController();
+  #works: Work[] = [];
+  /** Aborts the poll under way, for such work or because polling stops. */
+  #interrupt: AbortController | null = null;
+  #stopped: { readonly reason: unknown } | null = null;
+  /** Resolves when no work is under way. */
+  #ended: PromiseWithResolvers<void> | null = null;
   #isRunning = false;
   #isPolling = false;
   #nextPollAt: number | null = null;
@@ -165,54 +189,67 @@ export class StreamRunner {
     });
   }
 
-  /** Polls until aborted. */
-  async run(signal: AbortSignal): Promise<void> {
-    const end = this.#begin(signal);
-    let wait: Wait = { ...notDecided, ms: this.#settings.jitterMs };
-    try {
-      while (!signal.aborted) ({ wait } = await this.#turn(wait, signal));
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    } finally {
-      await end();
-    }
+  /** Polls until it is stopped. `failed`: it has ended because of a bug. */
+  start(failed: (error: unknown) => void): void {
+    this.#isRunning = true;
+    this.#continue({ ...notDecided, ms: this.#settings.jitterMs }, failed);
+  }
+
+  #continue(wait: Wait, failed: (error: unknown) => void): void {
+    this.#wait(wait, () => {
+      this.#turn().then(
+        (next) => this.#continue(next.wait, failed),
+        async (error) => {
+          await this.#end();
+          if (this.#stopped === null) failed(error);
+        },
+      );
+    });
   }
 
   /** Polls until everything was read once, and again if requested. Null, or the failure. */
-  async runOnce(signal: AbortSignal): Promise<ExportError | null> {
-    const end = this.#begin(signal);
-    let before: Wait | null = null;
+  async runOnce(limit: AbortSignal): Promise<ExportError | null> {
+    this.#isRunning = true;
+    const stop = () => void this.stop(limit.reason);
+    limit.addEventListener('abort', stop);
+    if (limit.aborted) stop();
     try {
       for (;;) {
-        const { result, wait } = await this.#turn(before, signal);
+        const { result, wait } = await this.#turn();
         const isOver = this.#health.state.state === 'halted' || this.isEnded;
         if (result !== null && result.outcome !== 'done' && isOver) return result.cause;
         if (result?.outcome === 'done' && !result.more && result.againMs === undefined) {
           return result.doubt ?? null;
         }
-        before = wait;
+        await new Promise<void>((resolve) => this.#wait(wait, resolve));
       }
     } finally {
-      await end();
+      limit.removeEventListener('abort', stop);
+      await this.#end();
     }
   }
 
-  /** Starts the runner; returns a function that ends it. Each additional promise of an idle stream would use memory. */
-  #begin(signal: AbortSignal): () => Promise<void> {
-    this.#isRunning = true;
-    // Signals made by AbortSignal.any would be most of an idle stream's memory.
-    const stop = () => this.#interrupt.abort(signal.reason);
-    signal.addEventListener('abort', stop);
-    if (signal.aborted) stop();
-    return async () => {
-      signal.removeEventListener('abort', stop);
-      this.#isRunning = false;
-      this.#nextPollAt = null;
-      for (const { run, drop } of this.#works.splice(0)) {
-        if (signal.aborted) drop(signal.reason);
-        else await run();
-      }
-    };
+  /** Ends the wait or poll under way; resolves when no work is under way. */
+  stop(reason: unknown): Promise<void> {
+    this.#stopped ??= { reason };
+    if (!this.#isRunning) return Promise.resolve();
+    this.#ended ??= Promise.withResolvers();
+    this.#interrupt?.abort(reason);
+    this.#wake();
+    return this.#ended.promise;
+  }
+
+  /** No poll follows: does or drops the work that waits. */
+  async #end(): Promise<void> {
+    this.#isRunning = false;
+    this.#nextPollAt = null;
+    const works = this.#works;
+    this.#works = [];
+    for (const { run, drop } of works) {
+      if (this.#stopped !== null) drop(this.#stopped.reason);
+      else await run();
+    }
+    this.#ended?.resolve();
   }
 
   /**
@@ -222,16 +259,29 @@ export class StreamRunner {
   retryNow(): number | null {
     this.#health.resetWaits();
     this.#isAskedAgain = this.#isPolling;
-    const endsAt = this.#wake === null ? this.#nextPollAt : null;
-    this.#wake?.();
-    return endsAt;
+    const cut = this.#rest?.cut;
+    if (cut === undefined) return this.#nextPollAt;
+    cut();
+    this.#wake();
+    return null;
   }
 
   /** Polls soon if the stream waits for its schedule. */
   nudge(): void {
     if (this.#isNudged) return;
     this.#isNudged = true;
-    this.#soon?.();
+    this.#hurry();
+  }
+
+  /** Shortens a wait for the schedule, because upstream has announced news. */
+  #hurry(): void {
+    const rest = this.#rest;
+    if (rest === null || !this.#isAtRest) return;
+    const { clock, alarms } = this.#settings;
+    if (rest.ms <= nudgedMsMin) return;
+    rest.alarm.cancel();
+    const leftMs = rest.begunAt + nudgedMsMin - clock.monotonic();
+    rest.alarm = alarms.set(leftMs, () => this.#wake());
   }
 
   /** Runs work while the stream is idle: a poll under way is aborted and repeated. */
@@ -239,65 +289,59 @@ export class StreamRunner {
     if (!this.#isRunning) return work();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.#works.push({ run: () => work().then(resolve, reject), drop: reject });
-    this.#interrupt.abort(new Error('interrupted'));
+    this.#interrupt?.abort(new Error('interrupted'));
+    this.#wake();
     return promise;
   }
 
-  /** A wait and the poll after it, or the work that interrupts them; returns the next wait. */
-  async #turn(
-    before: Wait | null,
-    signal: AbortSignal,
-  ): Promise<{ readonly result: PollResult | null; readonly wait: Wait }> {
-    const { signal: interrupted } = this.#interrupt;
+  /** A poll, or the work that must not overlap with one. */
+  async #turn(): Promise<Turn> {
+    const interrupt = new AbortController();
+    this.#interrupt = interrupt;
     try {
-      if (before !== null) await this.#wait(before, interrupted);
-      return await this.#poll(interrupted);
+      if (this.#stopped !== null) throw this.#stopped.reason;
+      if (this.#works.length === 0) return await this.#poll(interrupt.signal);
     } catch (error) {
-      if (signal.aborted || !interrupted.aborted) throw error;
-      this.#interrupt = new AbortController();
-      for (const { run } of this.#works.splice(0)) await run();
-      return { result: null, wait: notDecided };
+      if (this.#stopped !== null || !interrupt.signal.aborted) throw error;
+    } finally {
+      this.#interrupt = null;
     }
+    for (const { run } of this.#works.splice(0)) await run();
+    return { result: null, wait: notDecided };
   }
 
-  async #wait({ ms, cut, repaired }: Wait, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#settings;
+  /** Calls `then` at the end of the wait, or earlier if it is cut short, or is no longer needed. */
+  #wait({ ms, cut, repaired }: Wait, then: () => void): void {
+    const { clock, alarms } = this.#settings;
     this.#nextPollAt = clock.now() + ms;
     const isAskedAgain = this.#isAskedAgain;
     this.#isAskedAgain = false;
-    const over = new AbortController();
-    const interrupt = () => over.abort(signal.reason);
-    signal.addEventListener('abort', interrupt);
-    if (signal.aborted) interrupt();
-    if (cut !== undefined) {
-      this.#wake = () => {
-        cut();
-        over.abort(new Error('retried now'));
-      };
-      if (isAskedAgain) this.#wake();
+    const search = repaired === undefined ? null : new AbortController();
+    const wake = () => this.#wake();
+    const alarm = alarms.set(ms, wake);
+    const rest = { begunAt: clock.monotonic(), ms, cut, alarm, search, then };
+    this.#rest = rest;
+    if (search !== null) {
+      repaired?.(search.signal).then(
+        () => this.#wake(rest),
+        () => undefined,
+      );
     }
-    const begunAt = clock.monotonic();
-    if (this.#isAtRest) {
-      this.#soon = () => {
-        const leftMs = Math.max(0, begunAt + nudgedMsMin - clock.monotonic());
-        clock.sleep(leftMs, over.signal).then(
-          () => over.abort(new Error('nudged')),
-          () => undefined,
-        );
-      };
-      if (this.#isNudged) this.#soon();
-    }
-    try {
-      const waited = clock.sleep(ms, over.signal);
-      await (repaired === undefined ? waited : Promise.race([waited, repaired(over.signal)]));
-    } catch (error) {
-      if (signal.aborted || !over.signal.aborted) throw error;
-    } finally {
-      this.#wake = null;
-      this.#soon = null;
-      signal.removeEventListener('abort', interrupt);
-      over.abort(new Error('waited'));
-    }
+    if (this.#stopped !== null || this.#works.length > 0) this.#wake();
+    else if (isAskedAgain && cut !== undefined) {
+      cut();
+      this.#wake();
+    } else if (this.#isNudged) this.#hurry();
+  }
+
+  /** Ends the wait under way, or only this one. */
+  #wake(only: Rest | null = this.#rest): void {
+    const rest = this.#rest;
+    if (rest === null || rest !== only) return;
+    this.#rest = null;
+    rest.alarm.cancel();
+    rest.search?.abort(new Error('waited'));
+    rest.then();
   }
 
   /** One poll, and the wait after it. */

@@ -51,14 +51,10 @@ export class VolumeWatch {
     this.#begunAt = deps.clock.now();
   }
 
-  /** Checks until aborted. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { clock, expected } = this.#deps;
-    const waitMs = Math.min(lookMsMax, Math.max(lookMsMin, expected.perMs / (2 * slotsPerPeriod)));
-    while (!signal.aborted) {
-      await clock.sleep(waitMs, signal).catch(() => undefined);
-      await this.look();
-    }
+  /** Time between two checks, milliseconds. */
+  get everyMs(): number {
+    const { expected } = this.#deps;
+    return Math.min(lookMsMax, Math.max(lookMsMin, expected.perMs / (2 * slotsPerPeriod)));
   }
 
   /** Reports a change since the last check; after a failure (e.g. a full disk) the next check reports it. */

@@ -42,7 +42,8 @@ export class ReReadDrift {
   #moved = 0;
   #seen = new KeyTable();
   #sample: { readonly w0: number; readonly w1: number; readonly text: string } | null = null;
-  readonly #paths = new Set<string>();
+  /** Paths that differ; null: none so far, as in most of many streams. */
+  #paths: Set<string> | null = null;
 
   constructor(state: DriftState | null, patienceMs: number, ignore: readonly string[]) {
     this.#state = state;
@@ -136,6 +137,7 @@ export class ReReadDrift {
     const now = Buffer.from(records.raw(index)).toString();
     const comparison = { ignore: this.#ignore, unordered: [] };
     for (const path of changedPaths(before.text, now, comparison)) {
+      this.#paths ??= new Set();
       if (this.#paths.size < pathsMax) this.#paths.add(path);
     }
     this.keep(identified, index);
@@ -148,13 +150,13 @@ export class ReReadDrift {
 
   /** The condition is due, and the differing paths are known. */
   get isClear(): boolean {
-    return this.isUnreported && this.#paths.size > 0;
+    return this.isUnreported && this.#paths !== null;
   }
 
   /** Builds the condition, once. */
   report(stream: string, now: number): Finding {
     if (this.#state !== null) this.#state = { ...this.#state, toldAt: now };
-    const paths = [...this.#paths];
+    const paths = [...(this.#paths ?? [])];
     const what =
       paths.length === 0
         ? 'ignore names the fields that differ'

@@ -22,7 +22,7 @@ import { isPartialPage, samePosition } from './page.ts';
 import { isPartRead } from './paging-doubt.ts';
 import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
-import { resumeAfter } from './stage.ts';
+import { type IdlessTally, resumeAfter } from './stage.ts';
 
 /** Share of the time that full scans may use. */
 const timeShare = 0.1;
@@ -77,7 +77,7 @@ export async function runFullScan(
   const sliceMs = Math.min(sinceMs, poll.settings.reconcileEveryMs) * timeShare;
   const until = hurried ? Number.POSITIVE_INFINITY : poll.now + sliceMs;
   // Records without ids are counted from the start of the scan; a restart forgets the counts.
-  const canResume = scan !== null && (!nameless || samePosition(tally.at, scan.next));
+  const canResume = scan !== null && (!nameless || samePosition(tally?.at ?? null, scan.next));
   const failure =
     scan === null || restarts || !canResume
       ? await walk(poll, begin(poll), until)
@@ -116,9 +116,15 @@ async function resume(poll: Poll, scan: FullScanState, until: number): Promise<F
   return await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
 }
 
+/** The counts of the full scan under way. */
+export function tallyOf({ memory }: Poll): IdlessTally {
+  memory.tally ??= { counts: new Map(), at: null };
+  return memory.tally;
+}
+
 async function walk(poll: Poll, scan: FullScanState, until: number): Promise<Failure | null> {
   const { name } = poll.reader.deps.stream;
-  const { tally } = poll.memory;
+  const tally = tallyOf(poll);
   const before = poll.checkpoint;
   const growth = new WalkGrowth(scan.known);
   const from = poll.now;

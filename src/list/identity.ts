@@ -35,15 +35,13 @@ export interface Identified {
 export class Identifier {
   /** As JSON, because a name could contain any separator. */
   readonly #prefix: string;
-  /** Hash input of a record with an id; its key is written at the end. */
-  readonly #named: Buffer;
-  /** Prefix of the hash input of a record without id. */
-  readonly #unnamed: Buffer;
+  /** Hash input of a record with an id; its key is written at the end. Null: no record had an id so far. */
+  #named: Buffer | null = null;
+  /** Prefix of the hash input of a record without id; null: each record had an id so far. */
+  #unnamed: Buffer | null = null;
 
   constructor({ source, company, stream }: IdentitySettings) {
     this.#prefix = JSON.stringify([source, company, stream]);
-    this.#named = Buffer.from(`${this.#prefix}c\0${'k'.repeat(keyBytes)}`);
-    this.#unnamed = Buffer.from(`${this.#prefix}r\0`);
   }
 
   /** Identifies a page's records. */
@@ -69,6 +67,7 @@ export class Identifier {
 
   /** The uid of a record with an id, as a Latin-1 string of 32 characters: the cheapest form. */
   uid({ words }: Identified, index: number): string {
+    this.#named ??= Buffer.from(`${this.#prefix}c\0${'k'.repeat(keyBytes)}`);
     const hashed = this.#named;
     const at = index * identityWords;
     for (let word = 0; word < keyBytes / 4; word += 1) {
@@ -106,6 +105,7 @@ export class Identifier {
   }
 
   #bytesDigest(records: RecordList, index: number): Buffer {
+    this.#unnamed ??= Buffer.from(`${this.#prefix}r\0`);
     return hash('sha256', Buffer.concat([this.#unnamed, records.raw(index)]), 'buffer');
   }
 }

@@ -19,8 +19,8 @@ export type ListTimes = Omit<ListReading, 'order' | 'start'>;
 
 /** State that is kept from poll to poll, and rebuilt after a restart. */
 export interface PollMemory {
-  /** Counts of the full scan under way. */
-  tally: IdlessTally;
+  /** Counts of the full scan under way; null: none is under way in this process. */
+  tally: IdlessTally | null;
   readonly empties: EmptyRuns;
   /** Pages that this full scan has passed, and the most of any scan since a poll last succeeded. */
   readonly reached: { pages: number; most: number };

@@ -37,7 +37,7 @@ export class ListPoller {
   readonly #reader: ListReader;
   readonly #settings: ListTimes;
   readonly #memory: PollMemory = {
-    tally: { counts: new Map(), at: null },
+    tally: null,
     empties: new EmptyRuns(),
     reached: { pages: 0, most: 0 },
     triedBackAt: null,
@@ -73,6 +73,7 @@ export class ListPoller {
         return { ...result, advanced: isFurther || hasMore };
       }
       Object.assign(this.#memory.reached, { pages: 0, most: 0 });
+      if (poll.checkpoint.whole.round === null) this.#memory.tally = null;
       return result;
     } catch (error) {
       this.#memory.failed = true;

@@ -4,7 +4,7 @@
 import type { Failure } from '../contracts/index.ts';
 import { knowsEnd, scanRequested } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
-import { begin, runFullScan } from './full-scan.ts';
+import { begin, runFullScan, tallyOf } from './full-scan.ts';
 import { WalkGrowth } from './growth.ts';
 import type { Identified } from './identity.ts';
 import { isFirst as isFirstPosition, nameOfPosition, samePosition } from './page.ts';
@@ -44,7 +44,7 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
   const walk: Walk = {
     from: { resume, overlap },
     isPoll: !isFirst,
-    ...(isFirst ? { tally: poll.memory.tally, passed: nonePassed } : {}),
+    ...(isFirst ? { tally: tallyOf(poll), passed: nonePassed } : {}),
     // Counting from the start of the list is exact wherever new records arrive.
     reading: isFirst || isAgain ? 'known' : 'resume',
     anchored: true,

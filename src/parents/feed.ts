@@ -14,6 +14,7 @@ import type {
   ParentsStream,
   Stream,
 } from '../contracts/index.ts';
+import { SpoolAround } from '../poll/index.ts';
 import { sourceTextAt } from '../tools/index.ts';
 
 /** How a source's parents are selected. */
@@ -39,6 +40,22 @@ const entitiesAtOnce = 500;
 /** Longest accepted id in characters; no real id is as long. */
 const idCharsMax = 1_024;
 
+/** Adds the parents in each entry to it. */
+class FeedingSpool extends SpoolAround {
+  readonly #parentsIn: (entry: Append) => readonly ParentChange[];
+
+  constructor(inner: FetchSpool, parentsIn: (entry: Append) => readonly ParentChange[]) {
+    super(inner);
+    this.#parentsIn = parentsIn;
+  }
+
+  override append(entry: Append): Promise<number> {
+    const parents = this.#parentsIn(entry);
+    const whole = { ...entry, parents: [...(entry.parents ?? []), ...parents] };
+    return super.append(parents.length === 0 ? entry : whole);
+  }
+}
+
 /** All polled streams of parents. */
 export class Feed {
   readonly #log: Log;
@@ -63,18 +80,7 @@ export class Feed {
 
   /** The spool for a stream from which others may take their parents. */
   spoolOf(from: Stream, spool: FetchSpool): FetchSpool {
-    return {
-      append: (entry) => {
-        const parents = this.#parentsIn(entry, from);
-        const whole = { ...entry, parents: [...(entry.parents ?? []), ...parents] };
-        return spool.append(parents.length === 0 ? entry : whole);
-      },
-      recall: (stream) => spool.recall(stream),
-      trail: (stream) => spool.trail(stream),
-      entities: (stream, which) => spool.entities(stream, which),
-      room: (signal) => spool.room(signal),
-      parents: spool.parents,
-    };
+    return new FeedingSpool(spool, (entry) => this.#parentsIn(entry, from));
   }
 
   /** The parents that exist before a stream begins, in batches. */

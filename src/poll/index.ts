@@ -30,3 +30,4 @@ export {
   violation,
 } from './own-pages.ts';
 export { type Timetable, timetable } from './schedule.ts';
+export { SpoolAround } from './spool-around.ts';

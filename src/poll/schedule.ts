@@ -23,52 +23,81 @@ const growth = 1.5;
 
 /** A timetable for one stream. */
 export function timetable(schedule: Schedule, clock: Clock): Timetable {
-  return 'everyMs' in schedule ? interval(schedule, clock) : cron(schedule, clock);
+  return 'everyMs' in schedule ? new Interval(schedule, clock) : new CronTimes(schedule, clock);
 }
 
-function interval(
-  { everyMs, minMs = everyMs }: Extract<Schedule, { everyMs: number }>,
-  clock: Clock,
-): Timetable {
-  let skipped = 0;
-  // After a start a stream shows soon whether records arrive.
-  let present = minMs;
-  return {
-    get skipped() {
-      return skipped;
-    },
-    get intervalMs() {
-      return minMs === everyMs ? null : present;
-    },
-    untilNext(begunAt, fresh = 0) {
-      present = fresh > 0 ? minMs : Math.min(everyMs, present * growth);
-      const took = clock.monotonic() - begunAt;
-      if (took < present) return present - took;
-      skipped += Math.floor(took / present);
-      return 0;
-    },
-  };
+/** A class, because each of thousands of streams has one. */
+class Interval implements Timetable {
+  readonly #schedule: Extract<Schedule, { everyMs: number }>;
+  readonly #clock: Clock;
+  #skipped = 0;
+  /** After a start it is the shorter one: a stream shows soon whether records arrive. */
+  #presentMs: number;
+
+  constructor(schedule: Extract<Schedule, { everyMs: number }>, clock: Clock) {
+    this.#schedule = schedule;
+    this.#clock = clock;
+    this.#presentMs = this.#minMs;
+  }
+
+  get skipped(): number {
+    return this.#skipped;
+  }
+
+  get intervalMs(): number | null {
+    return this.#minMs === this.#schedule.everyMs ? null : this.#presentMs;
+  }
+
+  untilNext(begunAt: number, fresh = 0): number {
+    const { everyMs } = this.#schedule;
+    this.#presentMs = fresh > 0 ? this.#minMs : Math.min(everyMs, this.#presentMs * growth);
+    const took = this.#clock.monotonic() - begunAt;
+    if (took < this.#presentMs) return this.#presentMs - took;
+    this.#skipped += Math.floor(took / this.#presentMs);
+    return 0;
+  }
+
+  get #minMs(): number {
+    const { everyMs, minMs = everyMs } = this.#schedule;
+    return minMs;
+  }
 }
 
-function cron(schedule: { cron: string; timezone: string | undefined }, clock: Clock): Timetable {
-  const calendar = parseCron(schedule.cron, schedule.timezone);
-  let skipped = 0;
+/** The parsed expressions, one for all streams of a source. */
+const calendars = new WeakMap<object, ReturnType<typeof parseCron>>();
+
+function calendarOf(schedule: { cron: string; timezone: string | undefined }) {
+  const calendar = calendars.get(schedule) ?? parseCron(schedule.cron, schedule.timezone);
+  calendars.set(schedule, calendar);
+  return calendar;
+}
+
+class CronTimes implements Timetable {
+  readonly intervalMs = null;
+  readonly #calendar: ReturnType<typeof parseCron>;
+  readonly #clock: Clock;
+  #skipped = 0;
   /** The tick of the last wait, and its distance to the next one. */
-  let announced: { readonly at: number; readonly spacing: number } | null = null;
-  return {
-    get skipped() {
-      return skipped;
-    },
-    intervalMs: null,
-    untilNext() {
-      const now = clock.now();
-      if (announced !== null && announced.at < now) {
-        skipped += Math.floor((now - announced.at) / announced.spacing);
-      }
-      const at = calendar.next(now) ?? now + neverMs;
-      const after = calendar.next(at) ?? at;
-      announced = { at, spacing: Math.max(1_000, after - at) };
-      return at - now;
-    },
-  };
+  #announced: { readonly at: number; readonly spacing: number } | null = null;
+
+  constructor(schedule: { cron: string; timezone: string | undefined }, clock: Clock) {
+    this.#calendar = calendarOf(schedule);
+    this.#clock = clock;
+  }
+
+  get skipped(): number {
+    return this.#skipped;
+  }
+
+  untilNext(): number {
+    const now = this.#clock.now();
+    const announced = this.#announced;
+    if (announced !== null && announced.at < now) {
+      this.#skipped += Math.floor((now - announced.at) / announced.spacing);
+    }
+    const at = this.#calendar.next(now) ?? now + neverMs;
+    const after = this.#calendar.next(at) ?? at;
+    this.#announced = { at, spacing: Math.max(1_000, after - at) };
+    return at - now;
+  }
 }

@@ -87,11 +87,11 @@ export class EndEvents {
       if (held?.base === baseUrl) announced.resume(held.announced);
       this.#tracked.set(keyOf(client), {
         ...{ dates: held?.dates ?? [], stored: announced.changes, answeredMs: null },
-        ...{ endsMs: client.state().end.endsMs, changedMs: clock.monotonic() },
+        ...{ endsMs: client.end.endsMs, changedMs: clock.monotonic() },
       });
     }
     for (const client of plan.upstreams.values()) {
-      const { endsMs, from } = client.state().end;
+      const { endsMs, from } = client.end;
       if (from !== 'config' || endsMs === null || endsMs > clock.now()) continue;
       log.warn('upstream_end_passed', 'the end of an upstream is in the past', {
         ...{ upstream: client.name, ends: timeText(endsMs) },
@@ -103,7 +103,7 @@ export class EndEvents {
 
   /** When an upstream ends, epoch milliseconds; null: never. */
   endOf(upstream: string): number | null {
-    return this.#plan?.upstreams.get(upstream)?.state().end.endsMs ?? null;
+    return this.#plan?.upstreams.get(upstream)?.end.endsMs ?? null;
   }
 
   /** Looks until aborted. */

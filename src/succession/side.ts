@@ -13,6 +13,7 @@ import type {
   Stream,
 } from '../contracts/index.ts';
 import { objectDigest } from '../parents/index.ts';
+import { SpoolAround } from '../poll/index.ts';
 import { cutRecords, idDigest, sourceTextAt, valueAt } from '../tools/index.ts';
 import { companyIn, pairChange } from './changes.ts';
 import { foldRecord, happenedAt } from './fold.ts';
@@ -29,25 +30,32 @@ interface SideDeps {
 }
 
 /** The spool for a stream that may belong to a pair (`sideOf`). */
-export function pairedSpool(
-  spool: FetchSpool,
-  stream: Stream,
-  { sideOf, pairs }: SideDeps,
-): FetchSpool {
-  return {
-    append: (entry) => spool.append(pairedEntry(entry, stream, sideOf())),
-    recall: (name) => spool.recall(name),
-    trail: (name) => spool.trail(name),
-    entities: (name, which) => spool.entities(name, which),
-    async room(signal) {
-      const of = sideOf();
-      const isCutOver = of !== null && pairs?.isCutOver(of.pairing.plan.successor) === true;
-      // Records of the side that does not deliver have to wait.
-      if (of !== null && (of.side === 'old') === isCutOver) await pairs?.room(signal);
-      await spool.room(signal);
-    },
-    parents: spool.parents,
-  };
+export function pairedSpool(spool: FetchSpool, stream: Stream, deps: SideDeps): FetchSpool {
+  return new PairedSpool(spool, stream, deps);
+}
+
+class PairedSpool extends SpoolAround {
+  readonly #stream: Stream;
+  readonly #deps: SideDeps;
+
+  constructor(inner: FetchSpool, stream: Stream, deps: SideDeps) {
+    super(inner);
+    this.#stream = stream;
+    this.#deps = deps;
+  }
+
+  override append(entry: Append): Promise<number> {
+    return super.append(pairedEntry(entry, this.#stream, this.#deps.sideOf()));
+  }
+
+  override async room(signal: AbortSignal): Promise<void> {
+    const { sideOf, pairs } = this.#deps;
+    const of = sideOf();
+    const isCutOver = of !== null && pairs?.isCutOver(of.pairing.plan.successor) === true;
+    // Records of the side that does not deliver have to wait.
+    if (of !== null && (of.side === 'old') === isCutOver) await pairs?.room(signal);
+    await super.room(signal);
+  }
 }
 
 function pairedEntry(entry: Append, stream: Stream, of: SideOfPair | null): Append {

@@ -24,19 +24,28 @@ const doublingsMax = 30;
 
 /** Full jitter: the n-th wait is between `minMs` (1 s) and `minMs` x 2^n or `maxMs` (5 min). */
 export function backOff(options: BackOffOptions): BackOff {
-  const minMs = options.minMs ?? 1_000;
-  const maxMs = Math.max(minMs, options.maxMs ?? 300_000);
-  let doublings = 0;
-  return {
-    next() {
-      doublings = Math.min(doublings + 1, doublingsMax);
-      const boundMs = Math.min(maxMs, minMs * 2 ** doublings);
-      return minMs + options.random() * (boundMs - minMs);
-    },
-    reset() {
-      doublings = 0;
-    },
-  };
+  return new JitteredBackOff(options);
+}
+
+/** A class, because each of thousands of streams has one. */
+class JitteredBackOff implements BackOff {
+  readonly #options: BackOffOptions;
+  #doublings = 0;
+
+  constructor(options: BackOffOptions) {
+    this.#options = options;
+  }
+
+  next(): number {
+    const { minMs = 1_000, maxMs = 300_000, random } = this.#options;
+    this.#doublings = Math.min(this.#doublings + 1, doublingsMax);
+    const boundMs = Math.min(Math.max(minMs, maxMs), minMs * 2 ** this.#doublings);
+    return minMs + random() * (boundMs - minMs);
+  }
+
+  reset(): void {
+    this.#doublings = 0;
+  }
 }
 
 /**
@@ -53,26 +62,35 @@ export interface LastingBackOff {
 
 const lastingMsMin = 1_000;
 
-/** Half jitter: between half of the time since the first call, and the whole. */
-export function lastingBackOff({
-  clock,
-  random,
-}: {
+interface LastingOptions {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly random: () => number;
-}): LastingBackOff {
-  let since: number | null = null;
-  return {
-    next(maxMs) {
-      const now = clock.monotonic();
-      since ??= now;
-      const lastedMs = now - since;
-      const boundMs = Math.min(maxMs, Math.max(2 * lastingMsMin, lastedMs));
-      const waitMs = Math.max(lastingMsMin, boundMs * (0.5 + random() / 2));
-      return { lastedMs, waitMs };
-    },
-    reset() {
-      since = null;
-    },
-  };
+}
+
+/** Half jitter: between half of the time since the first call, and the whole. */
+export function lastingBackOff(options: LastingOptions): LastingBackOff {
+  return new HalfJitteredBackOff(options);
+}
+
+class HalfJitteredBackOff implements LastingBackOff {
+  readonly #options: LastingOptions;
+  #since: number | null = null;
+
+  constructor(options: LastingOptions) {
+    this.#options = options;
+  }
+
+  next(maxMs: number): { readonly lastedMs: number; readonly waitMs: number } {
+    const { clock, random } = this.#options;
+    const now = clock.monotonic();
+    this.#since ??= now;
+    const lastedMs = now - this.#since;
+    const boundMs = Math.min(maxMs, Math.max(2 * lastingMsMin, lastedMs));
+    const waitMs = Math.max(lastingMsMin, boundMs * (0.5 + random() / 2));
+    return { lastedMs, waitMs };
+  }
+
+  reset(): void {
+    this.#since = null;
+  }
 }

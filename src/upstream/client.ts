@@ -100,9 +100,14 @@ export class UpstreamClient implements Upstream {
   state(): UpstreamState {
     return {
       throttles: this.#gate.state(),
-      end: this.endBy(this.announced.all),
+      end: this.end,
       grantedScope: this.#source.granted(),
     };
+  }
+
+  /** Its end. */
+  get end(): UpstreamEnd {
+    return this.endBy(this.announced.all);
   }
 
   /** Its end by its settings and by these announcements. */

@@ -6,6 +6,7 @@ import type { Failure } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Schedule } from '../../src/contracts/index.ts';
 import type { Json } from '../../src/contracts/json.ts';
+import { Alarms } from '../../src/fetch/alarms.ts';
 import { StreamRunner } from '../../src/fetch/stream-runner.ts';
 import { turnsOf } from '../../src/fetch/turns.ts';
 import type { PollResult } from '../../src/poll/outcome.ts';
@@ -51,6 +52,7 @@ function runnerWith(
     timetable: timetable(more.schedule ?? { everyMs: 30_000 }, clock),
     turns: more.turns ?? turnsOf(4),
     clock,
+    alarms: new Alarms(clock),
     log: { ...silent, warn: write, error: write },
     random: () => 1,
     jitterMs: more.jitterMs ?? 0,
@@ -59,12 +61,16 @@ function runnerWith(
   });
   const stop = new AbortController();
   const start = () => {
-    const running = runner.run(stop.signal);
+    const { promise: failed, reject } = Promise.withResolvers<never>();
+    runner.start(reject);
+    const stopped = new Promise<void>((resolve) => {
+      stop.signal.addEventListener('abort', () => runner.stop(stop.signal.reason).then(resolve));
+    });
     afterThisTest(async () => {
       stop.abort(new Error('the test is over'));
-      await running;
+      await stopped;
     });
-    return running;
+    return Promise.race([failed, stopped]);
   };
   return { runner, clock, polledAt, notes, reached, lines, stop, start };
 }
