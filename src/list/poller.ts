@@ -20,7 +20,7 @@
 import { ExportError, type Failure } from '../contracts/index.ts';
 import { mismatch, type PollResult, passingMs } from '../poll/index.ts';
 import { knowsEnd, type ListCheckpoint, scanRequested } from './checkpoint.ts';
-import { fullScanEveryMs, isBlind, runFullScan } from './full-scan.ts';
+import { fullScanEveryMs, isBlind, readsAll, runFullScan } from './full-scan.ts';
 import { noHorizon } from './horizon.ts';
 import { isPartialPage, samePosition } from './page.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, isPartRead } from './paging-doubt.ts';
@@ -56,6 +56,11 @@ export class ListPoller {
   /** The checkpoint of the last commit; null before the first poll. */
   get checkpoint(): ListCheckpoint | null {
     return this.#reader.loaded;
+  }
+
+  /** How far the clock of its records is ahead (reader.ts); null: not known. */
+  get aheadMs(): number | null {
+    return this.#reader.aheadMs;
   }
 
   /**
@@ -191,11 +196,11 @@ async function lookFurther(poll: Poll): Promise<Failure | null> {
   const { rewindEveryMs, reconcileEveryMs } = poll.settings;
   const { growth, memory } = poll.checkpoint;
   const { order } = growth;
-  if (order === 'oldest_first' && poll.due('rewoundAt', rewindEveryMs)) {
+  if (order === 'oldest_first' && poll.due('rewoundAt', rewindEveryMs) && !readsAll(poll)) {
     const failure = await rewind(poll);
     if (failure !== null) return failure;
   }
-  if (poll.due('probedAt', reconcileEveryMs)) {
+  if (poll.due('probedAt', reconcileEveryMs) && !readsAll(poll)) {
     // Forgotten records without a time would look new there.
     const isTimed = poll.first.window !== undefined;
     const isStart = order === 'oldest_first' && memory.horizon !== noHorizon && !isTimed;

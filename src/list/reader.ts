@@ -79,6 +79,7 @@ export class ListReader {
   #found: FindingRecord[] = [];
   #block = 0;
   #steps = 0;
+  #aheadMs: number | null = null;
 
   constructor(deps: ListDeps) {
     this.deps = deps;
@@ -95,6 +96,14 @@ export class ListReader {
   /** The checkpoint; null: not loaded. */
   get loaded(): ListCheckpoint | null {
     return this.#checkpoint;
+  }
+
+  /**
+   * How far the latest record of the last page with new records was ahead of this machine's clock, milliseconds; 0: it
+   * was not. Null: no new record with a time was read so far.
+   */
+  get aheadMs(): number | null {
+    return this.#aheadMs;
   }
 
   /** Number of commits that stored something unknown. */
@@ -210,6 +219,10 @@ export class ListReader {
     const { stream, clock } = this.deps;
     const fresh = taken?.judged.fresh.length ?? 0;
     const known = fresh + (taken?.judged.alreadyKnown ?? 0);
+    const span = fresh > 0 ? (taken?.span ?? null) : null;
+    if (taken !== null && span !== null) {
+      this.#aheadMs = Math.max(0, Math.round(span.latest - taken.at));
+    }
     const findings = [...reported, ...this.#findingsOf(taken)];
     const { memory } = this.checkpoint;
     const latest = latestOn(taken);
