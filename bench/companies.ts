@@ -22,11 +22,13 @@ const alertOf: Readonly<Record<string, string>> = {
   sluice_stream_halted: 'SluiceStreamHalted',
   sluice_stream_failing: 'SluiceStreamFailing',
   sluice_stream_stalled: 'SluiceStreamFailing',
+  sluice_stream_clock_ahead_seconds: 'SluiceClockAhead',
 };
 /** How long the expression of an alert has to hold. */
 const forMs: Readonly<Record<string, number>> = {
   SluiceStreamHalted: 60_000,
   SluiceStreamFailing: 15 * 60_000,
+  SluiceClockAhead: 15 * 60_000,
 };
 
 /** The size of a run. */

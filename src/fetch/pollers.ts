@@ -5,6 +5,7 @@ import { type CollectionDeps, CollectionPoller } from '../collection/index.ts';
 import type { CollectionReading, ListReading } from '../contracts/config.ts';
 import {
   type FetchSpool,
+  type InFlight,
   invariant,
   type PushStream,
   type Stream,
@@ -42,6 +43,8 @@ export interface Poller {
   readonly counts?: Deliveries;
   /** Status of its parents. */
   readonly parents?: ParentsState | undefined;
+  /** How far the clock of its records is ahead of this machine's, milliseconds; null: not known. */
+  readonly aheadMs?: number | null;
 }
 
 /** Dependencies of a poller. */
@@ -107,10 +110,23 @@ export function pollerFor(source: PolledSource, stream: Stream, deps: PollerDeps
 
 /** The bodies of a poll are counted until it ends; those of pages until they are stored. */
 function counted(poller: Poller, { http: { inFlight } }: Tools): Poller {
-  return {
-    poll: (signal) => {
-      const poll = () => poller.poll(signal);
-      return inFlight === undefined ? poll() : inFlight.during(poll);
-    },
-  };
+  return inFlight === undefined ? poller : new CountedPoller(poller, inFlight);
+}
+
+class CountedPoller implements Poller {
+  readonly #poller: Poller;
+  readonly #inFlight: InFlight;
+
+  constructor(poller: Poller, inFlight: InFlight) {
+    this.#poller = poller;
+    this.#inFlight = inFlight;
+  }
+
+  get aheadMs(): number | null {
+    return this.#poller.aheadMs ?? null;
+  }
+
+  poll(signal: AbortSignal): Promise<PollResult> {
+    return this.#inFlight.during(() => this.#poller.poll(signal));
+  }
 }

@@ -313,8 +313,12 @@ export class Polling {
         if (source.past === undefined) spool.note('reached', stream.name, at);
       },
       besides() {
-        const { counts: deliveries, parents } = poller();
-        return { ...(deliveries && { deliveries }), ...(parents && { parents }) };
+        const { counts: deliveries, parents, aheadMs } = poller();
+        return {
+          ...(deliveries && { deliveries }),
+          ...(parents && { parents }),
+          ...(aheadMs && { aheadMs }),
+        };
       },
     });
   }

@@ -264,6 +264,7 @@ function streamOf(
     ...(stream.intervalMs !== undefined && { interval_ms: stream.intervalMs }),
     caught_up_at: textOf(stream.caughtUpAt),
     newest_record_at: textOf(checkpoint?.watermark ?? null),
+    ...(stream.aheadMs !== undefined && { clock_ahead_ms: stream.aheadMs }),
     up_to: textOf(upTo),
     lag_ms: null,
     checkpoint_at: textOf(checkpoint?.savedAt ?? null),

@@ -14,12 +14,15 @@
 //   sluice_takeovers_total                      shards taken from another process
 //   sluice_heartbeat_timestamp_seconds          last answer of the Kafka group that was silent longest
 //   sluice_commit_seconds                       the last commit to Kafka, or the one under way
+//   sluice_stream_info                          {source, stream, upstream, company} always 1; company is empty if there is none
 //   sluice_stream_records_total                 {source, stream} new records read
 //   sluice_stream_polls_total                   {source, stream}
 //   sluice_stream_polls_skipped_total           {source, stream} fell due while one was running
 //   sluice_stream_caught_up_timestamp_seconds   {source, stream} last read to its tail; absent before, and once its API has ended
 //   sluice_stream_up_to_timestamp_seconds       {source, stream} everything shown by then is at all its sinks
 //   sluice_stream_checkpoint_timestamp_seconds  {source, stream} absent before the first checkpoint
+//   sluice_stream_newest_record_timestamp_seconds {source, stream} latest time in a record, not after its poll
+//   sluice_stream_clock_ahead_seconds           {source, stream} how far the newest records are ahead of our clock
 //   sluice_stream_failing, sluice_stream_halted {source, stream} 0 or 1
 //   sluice_stream_stalled                       {source, stream} 1 while attention has a line about the stream
 //   sluice_stream_deliveries_total              {source, stream, result} webhooks only
@@ -172,6 +175,9 @@ function streamFamilies(
   { found, stalled }: ProcessFacts,
 ): readonly Family[] {
   return [
+    ...familiesOf(streams, infoLabels, [
+      ['sluice_stream_info', 'Upstream and company of the stream; always 1.', () => 1],
+    ]),
     ...familiesOf(streams, ({ source, name }) => ({ source, stream: name }), [
       ['sluice_stream_records_total', 'New records read.', (s) => s.records],
       ['sluice_stream_polls_total', 'Polls.', (s) => s.polls],
@@ -195,6 +201,16 @@ function streamFamilies(
         'sluice_stream_checkpoint_timestamp_seconds',
         'Last checkpoint.',
         (s) => inSeconds(s.checkpoint_at),
+      ],
+      [
+        'sluice_stream_newest_record_timestamp_seconds',
+        'Latest time in a record, not after the time of its poll.',
+        (s) => inSeconds(s.newest_record_at),
+      ],
+      [
+        'sluice_stream_clock_ahead_seconds',
+        'How far its newest records are ahead of the clock of this machine.',
+        (s) => (s.clock_ahead_ms ?? 0) / 1_000,
       ],
       ['sluice_stream_failing', 'The last poll failed.', (s) => Number(s.error !== null)],
       [
@@ -244,6 +260,11 @@ function streamFamilies(
       ],
     ]),
   ];
+}
+
+/** Other metrics get the company from here, by `stream`: their own labels stay as they are. */
+function infoLabels({ source, name, upstream, company = '' }: LiveStatus['streams'][number]) {
+  return { source, stream: name, upstream, company };
 }
 
 /** Results are from a closed list (webhooks/delivery.ts). */

@@ -315,6 +315,8 @@ const liveStream = stream.extend({
   polled_at: time,
   /** Latest time of a record read; null: none had a time. */
   newest_record_at: time,
+  /** How far its newest records are ahead of this machine's clock; absent: they are not. */
+  clock_ahead_ms: count.optional(),
   /** Everything that upstream showed by then is settled at every sink of its routes; null: unknown. */
   up_to: time.default(null),
   /** The tightest limit that applies to its requests; null: none is known. */

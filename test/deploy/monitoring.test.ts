@@ -172,9 +172,29 @@ test('each alert has a test that raises it and one that does not', () => {
   expect(names(false)).toEqual(alerts);
 });
 
+test('each alert that a test expects has the texts of its rule', () => {
+  const suites = parse(read('deploy/prometheus/alerts.test.yaml')).tests;
+  const cases: readonly Case[] = suites.flatMap(
+    ({ alert_rule_test: own }: { alert_rule_test: readonly Case[] }) => own,
+  );
+  for (const { alertname, exp_alerts: expected = [] } of cases) {
+    const { annotations = {}, labels } = rules.find(({ alert }) => alert === alertname) ?? {};
+    for (const { exp_annotations: texts, exp_labels } of expected) {
+      expect(exp_labels.severity).toBe(labels?.severity);
+      for (const [name, text] of Object.entries(annotations)) {
+        const parts = text.split(/\{\{.*?\}\}/).map((part) => RegExp.escape(part));
+        expect(texts[name]).toMatch(new RegExp(`^${parts.join('.*')}$`));
+      }
+    }
+  }
+});
+
 interface Case {
   readonly alertname: string;
-  readonly exp_alerts?: unknown;
+  readonly exp_alerts?: readonly {
+    readonly exp_labels: Readonly<Record<string, string>>;
+    readonly exp_annotations: Readonly<Record<string, string>>;
+  }[];
 }
 
 const promtool = spawnSync('promtool', ['--version']);

@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { lookInto } from '../../src/hold/store.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 
@@ -77,3 +78,63 @@ test('intervals follow the records, within the ceilings', async () => {
   const spanS = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1_000;
   expect(times.length).toBeLessThanOrEqual((Math.ceil(spanS) + 1) * perSecond);
 });
+
+test.each(['SIGTERM', 'SIGKILL'] as const)(
+  'several streams of one credential stay within the ceiling, also after %s, when all of them begin at min',
+  async (signal) => {
+    const { times, asked, url } = await anUpstream();
+    const dir = tempDir('adaptive-');
+    const config = join(dir, 'sluice.yaml');
+    const ceiling = 12;
+    const names = ['busy', 'idle', 'quiet'];
+    writeFileSync(
+      config,
+      [
+        `state: { dir: ${join(dir, 'state')} }`,
+        'upstreams:',
+        `  ops: { api: services, base_url: "${url}", allow_http: true, auth: { api_key: k }, throttle: [ { requests: ${ceiling}, per: 1h } ] }`,
+        'sources:',
+        ...names.map(
+          (name) =>
+            `  ${name}: { type: logs, upstream: ops, path: /${name}, order: oldest_first, every: { min: 20ms, max: 2s } }`,
+        ),
+        'sinks:',
+        `  disk: { type: file, path: ${join(dir, 'events.ndjson')}, format: json }`,
+        'status: { listen: "127.0.0.1:0" }',
+      ].join('\n'),
+    );
+    const used = () =>
+      JSON.stringify(
+        lookInto(join(dir, 'state'), null, (store) => store.noted('throttle').get('used') ?? null),
+      );
+
+    const first = startSluice(['run', '-c', config]);
+    await waitUntil(() => times.length >= ceiling, { what: 'all requests of the hour' });
+    // The usage is stored once a second: a group of requests each, which add up to the ceiling.
+    const stored = () =>
+      Math.max(
+        0,
+        ...Array.from(used().matchAll(/"[^"]*":(\[\[.*?\]\])/g), ([, groups = '[]']) =>
+          (JSON.parse(groups) as [number, number][]).reduce((sum, [, count]) => sum + count, 0),
+        ),
+      );
+    await waitUntil(() => stored() >= ceiling, { what: () => `the usage, now ${used()}` });
+    await first.kill(signal);
+    const second = startSluice(['run', '-c', config]);
+    const { url: page } = JSON.parse(await second.waitForLine('"status page"')) as {
+      readonly url: string;
+    };
+    await waitUntil(
+      async () =>
+        /^sluice_upstream_wait_seconds\{.*\} [1-9]/m.test(
+          await (await fetch(`${page}/metrics`)).text(),
+        ),
+      { what: 'streams that wait for their turn' },
+    );
+    const { exitCode } = await second.kill('SIGTERM');
+
+    expect(exitCode).toBe(0);
+    expect(names.map((name) => (asked.get(`/${name}`) ?? 0) > 0)).toEqual([true, true, true]);
+    expect(times.length).toBe(ceiling);
+  },
+);

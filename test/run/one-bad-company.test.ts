@@ -41,7 +41,8 @@ async function aRun(trouble: Trouble) {
     const { stdout } = await runSluice(['status', '-c', config]);
     return stdout.split('\n').filter((line) => /^ ?!/.test(line.slice(0, 2)));
   };
-  return { upstream, sluice, everyList, ready, attention };
+  const metrics = async () => (await fetch(`http://127.0.0.1:${page}/metrics`)).text();
+  return { upstream, sluice, everyList, ready, attention, metrics };
 }
 
 /** The lines of `status` for a company: one, or none if the company is read. */
@@ -81,4 +82,38 @@ describe('one company', () => {
       expect(exitCode).toBe(0);
     },
   );
+
+  test('has a clock that is 400 days ahead: SluiceClockAhead names its streams alone, and companies have a label', async () => {
+    const run = await aRun('wrong_clock');
+    const aheadS = async () =>
+      Array.from(
+        (await run.metrics()).matchAll(
+          /^sluice_stream_clock_ahead_seconds\{.*stream="(.*?)"\} (\S+)$/gm,
+        ),
+        ([, stream = '', seconds]) => [stream, Number(seconds)] as const,
+      );
+    await run.everyList();
+    const found = await waitUntil(
+      async () => {
+        const ahead = (await aheadS()).filter(([, seconds]) => seconds > 600);
+        return ahead.length === 2 ? ahead : undefined;
+      },
+      { what: 'both streams of the company' },
+    );
+    const all = await aheadS();
+    const labels = Array.from(
+      (await run.metrics()).matchAll(
+        /^sluice_stream_info\{.*,stream="(.*?)".*company="(.*?)"\} 1$/gm,
+      ),
+      ([, stream = '', company = '']) =>
+        [stream.split('/').includes(company), company, stream] as const,
+    );
+    await run.sluice.kill();
+
+    expect(found.every(([stream]) => stream.endsWith(`/${badCompany}`))).toBe(true);
+    expect(found.map(([, seconds]) => Math.round(seconds / 86_400))).toEqual([400, 400]);
+    expect(all.length).toBe(labels.length);
+    expect(new Set(labels.map(([, company]) => company))).toEqual(new Set(run.upstream.ids));
+    expect(labels.filter(([isOf]) => !isOf)).toEqual([]);
+  });
 });

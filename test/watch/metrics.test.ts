@@ -55,6 +55,37 @@ test('metricsText writes each number under its type', () => {
   expect(types.get('sluice_spool_bytes')).toBe('gauge');
 });
 
+test('metricsText has the upstream and company of each stream, and how far its clock is ahead', () => {
+  const moment = aMoment({
+    streams: [
+      aStream({
+        ...{ name: 'logs/c-1', source: 'logs', upstream: 'ops', company: 'c-1' },
+        ...{ newest_record_at: '2026-11-26T00:00:00.000Z', clock_ahead_ms: 90_000 },
+      }),
+      aStream({ name: 'audit', source: 'audit', upstream: 'edge', newest_record_at: null }),
+    ],
+  });
+
+  const { points } = parsed(numbersOf(moment));
+
+  const of = (name: string, source: string) => `${name}{source="${source}",stream=`;
+  const c1 = '"logs/c-1"';
+  expect(points.get(`${of('sluice_stream_info', 'logs')}${c1},upstream="ops",company="c-1"}`)).toBe(
+    1,
+  );
+  expect(
+    points.get(`${of('sluice_stream_info', 'audit')}"audit",upstream="edge",company=""}`),
+  ).toBe(1);
+  expect(points.get(`${of('sluice_stream_clock_ahead_seconds', 'logs')}${c1}}`)).toBe(90);
+  expect(points.get(`${of('sluice_stream_clock_ahead_seconds', 'audit')}"audit"}`)).toBe(0);
+  expect(points.get(`${of('sluice_stream_newest_record_timestamp_seconds', 'logs')}${c1}}`)).toBe(
+    Date.parse('2026-11-26T00:00:00Z') / 1_000,
+  );
+  expect(
+    points.has(`${of('sluice_stream_newest_record_timestamp_seconds', 'audit')}"audit"}`),
+  ).toBe(false);
+});
+
 test('metricsText leaves out unknown values', () => {
   const moment = aMoment({ streams: [aStream({ caught_up_at: null, checkpoint_at: null })] });
 
