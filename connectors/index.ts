@@ -17,6 +17,8 @@ import { splunkHecSink } from './sinks/splunk-hec.ts';
 import { stdoutSink } from './sinks/stdout.ts';
 import { syslogSink } from './sinks/syslog.ts';
 
+export { type SaslSettings, sasl, saslIdentity } from './sinks/kafka/identity.ts';
+
 /** Every sink that a config can name, in the order of the reference page. */
 export const sinks: readonly SinkDefinition[] = [
   syslogSink,

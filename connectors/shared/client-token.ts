@@ -42,35 +42,51 @@ export interface OAuth2Settings {
 /** Settings of a sink that may have `oauth2`. */
 export type TokenReceiver = HttpReceiver & { readonly oauth2?: OAuth2Settings | undefined };
 
-const next =
-  'Check oauth2: token_url, client_id, client_secret and scope. Nothing was lost; a corrected secret is read without a restart.';
 /** Assumed without `expires_in`. */
 const assumedLifeMs = 300_000;
-/** A token is renewed when this share of its life is left, at most this long before its end. */
-const renewShare = 0.1;
+/** A token is renewed when this share of its life is over, or a minute before its end. */
+const usableShare = 0.9;
 const renewMsMax = 60_000;
+const nearlyAll = (lifeMs: number): number => Math.max(lifeMs * usableShare, lifeMs - renewMsMax);
 
 /** A flaw of `oauth2` beside other settings; null: none. */
 export function oauth2Flaw({ oauth2: settings, headers, url }: TokenReceiver): string | null {
   if (settings === undefined) return null;
   const name = Object.keys(headers ?? {}).find((one) => one.toLowerCase() === 'authorization');
   if (name !== undefined) return `headers.${name} and oauth2 do not go together; set one of them`;
-  const isPlain = ({ protocol, hostname }: URL) =>
-    protocol === 'http:' && !/^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);
-  if (isPlain(new URL(settings.token_url)) || isPlain(new URL(url))) {
+  if (isInClear(settings.token_url) || isInClear(url)) {
     return 'oauth2 sends credentials, so url and oauth2.token_url begin with https://';
   }
   return null;
 }
 
+/** True if a credential sent to this address leaves the machine without encryption. */
+export function isInClear(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && !/^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);
+}
+
 /** The token of one sink. */
 export class ClientToken {
   readonly #settings: OAuth2Settings;
+  /** The next step of an error. */
+  readonly #next: string;
+  readonly #usableMs: (lifeMs: number) => number;
   readonly #receiver: HttpReceiver;
   #kept: { readonly header: Secret; readonly renewAt: number } | null = null;
 
-  constructor(settings: OAuth2Settings, { timeout, tls, proxy }: HttpReceiver) {
+  /**
+   * `block`: the name of the settings, for error texts. `usableMs`: how long a token
+   * with this lifetime is used, in milliseconds.
+   */
+  constructor(
+    settings: OAuth2Settings,
+    { timeout, tls, proxy }: Pick<HttpReceiver, 'timeout' | 'tls' | 'proxy'>,
+    { block = 'oauth2', usableMs = nearlyAll } = {},
+  ) {
+    this.#usableMs = usableMs;
     this.#settings = settings;
+    this.#next = `Check ${block}: token_url, client_id, client_secret and scope. Nothing was lost; a corrected secret is read without a restart.`;
     const isTls = settings.token_url.startsWith('https:');
     this.#receiver = {
       ...{ url: settings.token_url, timeout, proxy, compression: 'none' },
@@ -89,13 +105,16 @@ export class ClientToken {
     if (answer.outcome !== 'accepted') return answer;
     const found = grantedIn(answer.response.body);
     if (found === null) {
-      const cause = unusableResponse(answer.response, { doing, whose: 'a token endpoint', next });
+      const cause = unusableResponse(answer.response, {
+        doing,
+        whose: 'a token endpoint',
+        next: this.#next,
+      });
       return { outcome: 'refused', scope: 'sink', cause };
     }
     const { token, lifeMs } = found;
     const header = new Secret(() => `Bearer ${token}`);
-    const usableMs = lifeMs ?? assumedLifeMs;
-    const renewAt = askedAt + usableMs - Math.min(usableMs * renewShare, renewMsMax);
+    const renewAt = askedAt + this.#usableMs(lifeMs ?? assumedLifeMs);
     this.#kept = { header, renewAt };
     return header;
   }
@@ -108,6 +127,7 @@ export class ClientToken {
   async #request(context: PostContext): Promise<PostAnswer> {
     const { client_id: client, client_secret: clientSecret, scope } = this.#settings;
     await Promise.all([client.refresh(), clientSecret.refresh()]);
+    const next = this.#next;
     let sent: readonly string[];
     let form: URLSearchParams;
     try {

@@ -95,7 +95,7 @@ export function receiverFlaw(settings: HttpReceiver): string | null {
 export interface PostContext {
   /** Start of every error message, e.g. `sending to post`. */
   readonly doing: string;
-  readonly tools: Tools;
+  readonly tools: Pick<Tools, 'clock' | 'http'>;
   readonly signal: AbortSignal;
   /**
    * The receiver's explanation in a failed response, if it has a known field for it; one short

@@ -113,7 +113,7 @@ function unreached(failure: KafkaFailure, broker: HostPort): ExportError {
   const { kind, message } = failure;
   const refuses = kind !== 'passing';
   const next = {
-    denied: 'Check state.kafka.sasl: its mechanism, the user name and the password.',
+    denied: 'Check state.kafka.sasl: its mechanism and its credentials.',
     untrusted:
       missingIssuerOf(failure)?.next ??
       'Check state.kafka.tls: ca_file must hold the authority of the broker’s certificate; cert_file must hold the client certificate if the broker requires one.',

@@ -6,6 +6,7 @@
 
 import { hostname } from 'node:os';
 import {
+  type Broker,
   type Connection,
   FindCoordinatorKeyTypes,
   findCoordinatorV4,
@@ -86,7 +87,7 @@ export class GroupMember {
   readonly #connections: Connections;
   readonly #over = new AbortController();
   readonly #claims = new Map<number, Ownership>();
-  #coordinator: Connection | null = null;
+  #coordinator: Broker | null = null;
   #memberId = '';
   #generation = -1;
   #isNameTaken = false;
@@ -191,7 +192,9 @@ export class GroupMember {
       reason: null,
     };
     if (coordinator !== null && this.#memberId !== '') {
-      const left = leaveGroupV5.api.async(coordinator, this.#group, [member]);
+      const left = this.#connections
+        .to(coordinator)
+        .then((connection) => leaveGroupV5.api.async(connection, this.#group, [member]));
       // A member that cannot leave is removed after the session.
       const patience = this.#deps.clock.sleep(pauseMs * heartbeats);
       await Promise.race([left, patience]).catch(() => undefined);
@@ -366,7 +369,7 @@ export class GroupMember {
     const given = leads ? assignments(members, shards) : [];
     const sentAt = this.#moment();
     const synced = await syncGroupV5.api.async(
-      connection,
+      await this.#connection(), // the join may have lasted longer than a session of the connection
       ...([this.#group, generationId, this.#memberId, instance] as const),
       ...([protocolType, name, given] as const),
     );
@@ -404,15 +407,16 @@ export class GroupMember {
   }
 
   async #connection(): Promise<Connection> {
-    if (this.#coordinator !== null) return this.#coordinator;
+    if (this.#coordinator !== null) return await this.#connections.to(this.#coordinator);
     let last: unknown;
     for (const broker of this.#settings.brokers) {
       try {
         const asked = await this.#connections.to(broker);
         const { async: find } = findCoordinatorV4.api;
         const { coordinators } = await find(asked, FindCoordinatorKeyTypes.GROUP, [this.#group]);
-        this.#coordinator = await this.#connections.to(coordinators[0]);
-        return this.#coordinator;
+        const connection = await this.#connections.to(coordinators[0]);
+        this.#coordinator = coordinators[0] ?? null;
+        return connection;
       } catch (error) {
         last = error;
       }

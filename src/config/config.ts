@@ -26,6 +26,7 @@ import { type BlockReading, parseBlock } from './block.ts';
 import { readCompanies } from './companies.ts';
 import { withCompanions } from './companions.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
+import { stateIdentity } from './kafka-identity.ts';
 import { plainValueOf, withCompanies } from './kept.ts';
 import { parseListen } from './listen.ts';
 import { checkMasks } from './masks.ts';
@@ -305,6 +306,7 @@ function stateOf(
     replication_factor: replicationFactor,
     leave_at_end: leavesAtEnd,
     deployment: deploymentName,
+    sasl,
     ...settings
   } = kafka;
   const brokers = kafka.brokers.map(parseHostPort).filter((address) => address !== null);
@@ -315,6 +317,7 @@ function stateOf(
     places,
     kafka: {
       ...{ ...settings, brokers, sessionMs, replicationFactor, leavesAtEnd, deploymentName },
+      sasl: sasl && stateIdentity(sasl, kafka.tls),
       deployment: () => Object.values(upstreams).map(upstreamDigest),
       upstreams: () => ({
         addresses: valuesOf(upstreams, (one) => one.base_url),

@@ -2,6 +2,7 @@
 // sinks and formats.
 
 import { z } from 'zod';
+import { sasl } from '../../connectors/index.ts';
 import { postUrl } from '../../connectors/shared/http-post.ts';
 import {
   count,
@@ -109,7 +110,7 @@ export const stateBlock = z
           .describe(
             'name of the deployment that the state belongs to; another one is refused. Default: made at the first start from the upstreams’ addresses and client ids, and stored',
           ),
-        sasl: connectionFields.sasl,
+        sasl: sasl(),
         tls: connectionFields.tls,
       })
       .optional()

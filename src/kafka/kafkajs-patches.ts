@@ -1,5 +1,6 @@
 // Patches of kafkajs 2.2.4 for the whole process: codecs, requests with batches that sluice has encoded, no timer without
-// pending requests, the end of a topic for readers of all records, and no aborted record for readers of committed ones.
+// pending requests, the end of a topic for readers of all records, no aborted record for readers of committed ones, and
+// short sessions.
 
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
@@ -39,6 +40,16 @@ interface ProduceRequest {
   encode(): Promise<object>;
 }
 
+interface Connection {
+  readonly authenticatedAt: [seconds: number, nanoseconds: number] | null;
+  /** Milliseconds; 0: without an end. */
+  readonly sessionLifetime: { toNumber(): number };
+  isAuthenticated(): boolean;
+}
+
+/** Kafkajs authenticates again after this share of a session. */
+const sessionShare = 0.8;
+
 type MakeProduceRequest = (fields: ProduceFields) => ProduceRequest;
 
 interface RequestQueue {
@@ -68,6 +79,17 @@ export function prepareKafkajs(): void {
   const schedule = queue.scheduleCheckPendingRequests;
   queue.scheduleCheckPendingRequests = function scheduleIfPending(this: RequestQueue): void {
     if (this.pending.length > 0) schedule.call(this);
+  };
+  // Kafkajs authenticates again 10 s before the end of a session (KIP-368): of a session of 10 s or less, at each request,
+  // which brokers refuse with ILLEGAL_SASL_STATE if it comes within a second.
+  const connection = load('kafkajs/src/network/connection').prototype as Connection;
+  connection.isAuthenticated = function isInSession(this: Connection): boolean {
+    const { authenticatedAt } = this;
+    if (authenticatedAt === null) return false;
+    const sessionMs = this.sessionLifetime.toNumber() * sessionShare;
+    if (sessionMs === 0) return true;
+    const [seconds, nanoseconds] = process.hrtime(authenticatedAt);
+    return seconds * 1e3 + nanoseconds / 1e6 < sessionMs;
   };
   // By default kafkajs reads the offset of the oldest unfinished transaction as the end of a topic, and a transaction
   // acknowledged as committed may not be finished yet.

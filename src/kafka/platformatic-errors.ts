@@ -2,6 +2,7 @@
 // brokers, each with causes: a tree whose leaves are decisive. No import of the library: the protocol error in `apiId`
 // and the library's codes distinguish its errors.
 
+import { ExportError } from '../contracts/index.ts';
 import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 
 /** The failure for `error`; `what`: a prefix of its message. */
@@ -24,6 +25,11 @@ interface LibraryError extends Error {
 
 function failureOfLeaf(error: LibraryError): KafkaFailure {
   if (error instanceof KafkaFailure) return error;
+  if (error instanceof ExportError) {
+    // There is no password or token.
+    const kind = error.code === 'sink_refused' ? 'denied' : 'passing';
+    return new KafkaFailure(kind, error.message, { answered: false, cause: error });
+  }
   const { apiId, code, serverErrorMessage } = error;
   if (typeof apiId === 'string') {
     const text = typeof serverErrorMessage === 'string' ? serverErrorMessage : error.message;

@@ -3,12 +3,7 @@
 // with producer id 0, which the broker assigns to another producer; a failed transaction stays open in it, so one
 // failure ends the producer (port.ts); it repeats a leader's requests by itself (sending.ts sends instead).
 
-import {
-  AuthenticationError,
-  type CallbackWithPromise,
-  crc32c,
-  SASLMechanisms,
-} from '@platformatic/kafka';
+import { crc32c } from '@platformatic/kafka';
 import { invariant } from '../contracts/index.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
 import { kafkaFailureOf } from './platformatic-errors.ts';
@@ -19,20 +14,14 @@ import type {
   KafkaOptions,
   KafkaProducer,
   KafkaRecord,
-  KafkaSasl,
   WrittenOffsets,
 } from './port.ts';
-import { readableSasl, rejectionIn } from './sasl.ts';
+import { readableSasl } from './sasl.ts';
 import { PartitionSender } from './sending.ts';
 
 const connectTimeoutMsMax = 10_000;
 const retries = 7;
 const metadataMsMax = 300_000;
-const mechanisms = {
-  plain: 'PLAIN',
-  'scram-sha-256': 'SCRAM-SHA-256',
-  'scram-sha-512': 'SCRAM-SHA-512',
-} as const;
 
 /** Creates producers of @platformatic/kafka. */
 export const platformaticDriver: KafkaDriver = (options) => new PlatformaticProducer(options);
@@ -166,10 +155,10 @@ function clientOf({ brokers, clientId, timeoutMs, sasl, tls, transactions }: Kaf
     connections: {
       clientId,
       tls,
+      sasl,
       connection: {
         connectTimeout: Math.min(timeoutMs, connectTimeoutMsMax),
         requestTimeout: timeoutMs,
-        ...(sasl === undefined ? {} : { sasl: saslOf(sasl) }),
       },
     },
     producer: {
@@ -187,21 +176,6 @@ function clientOf({ brokers, clientId, timeoutMs, sasl, tls, transactions }: Kaf
       ...(transactions === undefined ? {} : { transactionalId: transactions.id }),
     },
   });
-}
-
-function saslOf(sasl: KafkaSasl) {
-  if (sasl.mechanism === 'oauthbearer') {
-    const { OAUTHBEARER: mechanism } = SASLMechanisms;
-    return { mechanism, token: () => sasl.token(), authBytesValidator: validated };
-  }
-  const { mechanism, username, password } = sasl;
-  return { mechanism: mechanisms[mechanism], username, password: () => password.reveal() };
-}
-
-function validated(reply: Buffer, callback: CallbackWithPromise<Buffer>): void {
-  const rejection = rejectionIn(reply);
-  if (rejection === null) callback(null, reply);
-  else callback(new AuthenticationError(rejection));
 }
 
 async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {

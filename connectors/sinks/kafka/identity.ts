@@ -1,9 +1,9 @@
-// The SASL identity of a Kafka sink: a password, a token of an OAuth 2.0 endpoint (client credentials), or a token that
+// The SASL identity of connections to Kafka, of the sink and of `state.kafka`: a password, a token of an OAuth 2.0 endpoint (client credentials), or a token that
 // is a request signed with an AWS credential (Amazon MSK, IAM access control). Invariant: neither secret nor token
 // appears in a message.
 
 import { z } from 'zod';
-import { secret } from '../../../src/contracts/config.ts';
+import { proxy, secret } from '../../../src/contracts/config.ts';
 import {
   ExportError,
   errorText,
@@ -17,7 +17,7 @@ import {
   type KafkaToken,
   passwordMechanisms,
 } from '../../../src/kafka/index.ts';
-import { ClientToken } from '../../shared/client-token.ts';
+import { ClientToken, isInClear } from '../../shared/client-token.ts';
 import { postUrl } from '../../shared/http-post.ts';
 import { awsSigner } from '../../shared/sigv4.ts';
 
@@ -30,7 +30,10 @@ const keysOf: Readonly<
   plain: [['username', 'password'], []],
   'scram-sha-256': [['username', 'password'], []],
   'scram-sha-512': [['username', 'password'], []],
-  oauthbearer: [['token_url', 'client_id', 'client_secret'], ['scope']],
+  oauthbearer: [
+    ['token_url', 'client_id', 'client_secret'],
+    ['scope', 'proxy'],
+  ],
   aws_msk_iam: [['region'], []],
 };
 
@@ -43,7 +46,7 @@ export function sasl() {
       password: secret().optional().describe('plain and scram: password of the account'),
       token_url: postUrl()
         .optional()
-        .describe('oauthbearer: token endpoint; `tls` of the sink applies as well'),
+        .describe('oauthbearer: token endpoint, https://; `tls` of the brokers applies as well'),
       client_id: secret().optional().describe('oauthbearer: OAuth client'),
       client_secret: secret().optional().describe('oauthbearer: OAuth client’s secret'),
       scope: z
@@ -51,6 +54,9 @@ export function sasl() {
         .min(1)
         .optional()
         .describe('oauthbearer: scopes to request, separated by spaces'),
+      proxy: proxy().describe(
+        'oauthbearer: HTTP proxy of the token endpoint, as `proxy` of an upstream; `env`: as HTTPS_PROXY and NO_PROXY name it. Default: none',
+      ),
       region: z
         .string()
         .regex(/^[a-z0-9-]+$/, 'expected a region such as eu-central-1')
@@ -72,6 +78,9 @@ export function sasl() {
           fault(key, `does not belong to ${given.mechanism}; leave it out`);
         }
       }
+      if (given.token_url !== undefined && isInClear(given.token_url)) {
+        fault('token_url', 'receives the client secret, so it begins with https://');
+      }
     })
     .optional()
     .describe('authentication');
@@ -80,9 +89,9 @@ export function sasl() {
 /** Parsed `sasl`. */
 export type SaslSettings = NonNullable<z.output<ReturnType<typeof sasl>>>;
 
-/** What an identity needs of its sink. */
+/** Dependencies of an identity. */
 export interface IdentityDeps {
-  readonly tools: Tools;
+  readonly tools: Pick<Tools, 'clock' | 'http'>;
   /** Start of every error message, e.g. `sending to lake`. */
   readonly doing: string;
   /** Limit for a token request, milliseconds. */
@@ -90,7 +99,7 @@ export interface IdentityDeps {
   readonly tls?: TlsSettings | undefined;
 }
 
-/** The identity of the sink's connections. */
+/** The identity of connections with these settings. */
 export function saslIdentity(settings: SaslSettings, deps: IdentityDeps): KafkaSasl {
   switch (settings.mechanism) {
     case 'oauthbearer':
@@ -103,18 +112,26 @@ export function saslIdentity(settings: SaslSettings, deps: IdentityDeps): KafkaS
 }
 
 const none = new Secret(() => '');
+/** A session with the brokers ends with its token at the latest, so each begins with a token of some life. */
+const usableMs = (lifeMs: number): number => lifeMs / 2;
 
 function clientIdentity(settings: SaslSettings, { tools, doing, ...receiver }: IdentityDeps) {
-  const { token_url = '', client_id = none, client_secret = none, scope } = settings;
+  const { token_url = '', client_id = none, client_secret = none, scope, proxy } = settings;
   const client = { token_url, client_id, client_secret, scope };
-  const token = new ClientToken(client, { url: token_url, compression: 'none', ...receiver });
+  const endpoint = { url: token_url, compression: 'none', proxy, ...receiver } as const;
+  const token = new ClientToken(client, endpoint, { block: 'sasl', usableMs });
   let current: Secret | null = null;
   // Each request ends by its timeout; a sink that stops does not wait for it.
   const { signal } = new AbortController();
+  /** Connections to several brokers authenticate at the same time. */
+  let requested: ReturnType<typeof token.header> | null = null;
   const identity: KafkaToken = {
     mechanism: 'oauthbearer',
     async token() {
-      const header = await token.header({ doing, tools, signal });
+      requested ??= token.header({ doing, tools, signal }).finally(() => {
+        requested = null;
+      });
+      const header = await requested;
       if (!(header instanceof Secret)) throw header.cause;
       current = header;
       return header.reveal().slice('Bearer '.length);

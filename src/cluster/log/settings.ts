@@ -2,8 +2,8 @@
 
 import { hostname } from 'node:os';
 import type { HostPort } from '../../contracts/config.ts';
-import type { TlsSettings } from '../../contracts/index.ts';
-import type { KafkaPassword } from '../../kafka/index.ts';
+import { Secret, type TlsSettings } from '../../contracts/index.ts';
+import type { KafkaSasl } from '../../kafka/index.ts';
 import type { ConnectionsOptions } from '../../kafka/log-client.ts';
 import type { ConfigPrint } from '../config-print.ts';
 
@@ -19,7 +19,7 @@ export interface StateLogSettings {
   /** The shard that is written and read, from 0; default: 0. */
   readonly shard?: number | undefined;
   readonly tls?: TlsSettings | undefined;
-  readonly sasl?: KafkaPassword | undefined;
+  readonly sasl?: KafkaSasl | undefined;
 }
 
 /** The same for a process that may own shards. */
@@ -72,31 +72,19 @@ export function processName({ instance }: Pick<MemberSettings, 'instance'>): str
 
 const connectTimeoutMs = 10_000;
 const requestTimeoutMs = 30_000;
-const mechanisms = {
-  plain: 'PLAIN',
-  'scram-sha-256': 'SCRAM-SHA-256',
-  'scram-sha-512': 'SCRAM-SHA-512',
-} as const;
 
 /** The options of connections to the brokers. */
 export function connectionOf({ tls, sasl }: StateLogSettings): ConnectionsOptions {
-  const password =
-    sasl === undefined
-      ? undefined
-      : () => {
-          // For the next authentication: a command must not delay this one for longer than a session.
-          void sasl.password.refresh();
-          return sasl.password.reveal();
-        };
-  return {
-    clientId: 'sluice',
-    tls,
-    connection: {
-      connectTimeout: connectTimeoutMs,
-      requestTimeout: requestTimeoutMs,
-      ...(sasl === undefined || password === undefined
-        ? {}
-        : { sasl: { mechanism: mechanisms[sasl.mechanism], username: sasl.username, password } }),
-    },
-  };
+  const limits = { connectTimeout: connectTimeoutMs, requestTimeout: requestTimeoutMs };
+  return { clientId: 'sluice', tls, sasl: sasl && refreshed(sasl), connection: limits };
+}
+
+function refreshed(sasl: KafkaSasl): KafkaSasl {
+  if (sasl.mechanism === 'oauthbearer') return sasl;
+  const password = new Secret(() => {
+    // For the next authentication: a command must not delay this one for longer than a session.
+    void sasl.password.refresh();
+    return sasl.password.reveal();
+  });
+  return { ...sasl, password };
 }

@@ -38,10 +38,12 @@ export const acls = defineCommand({
 });
 
 function principalOf({ sasl }: NonNullable<Config['state']['kafka']>): string {
-  if (sasl !== undefined) return `User:${sasl.username}`;
-  throw new UsageError(
-    'state.kafka.sasl has no username: add the account, such as --principal User:CN=sluice',
-  );
+  if (sasl !== undefined && sasl.mechanism !== 'oauthbearer') return `User:${sasl.username}`;
+  const what =
+    sasl === undefined
+      ? 'state.kafka.sasl has no username'
+      : 'state.kafka.sasl has no username: the principal is in its token';
+  throw new UsageError(`${what}: add the account, such as --principal User:CN=sluice`);
 }
 
 /** For a shell. */

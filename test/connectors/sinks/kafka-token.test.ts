@@ -8,32 +8,16 @@ import { sasl, saslIdentity } from '../../../connectors/sinks/kafka/identity.ts'
 import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
 import { rejectionIn } from '../../../src/kafka/sasl.ts';
 import { makeCa } from '../../support/certificates.ts';
-import { type HttpAnswer, startHttpReceiver } from '../../support/http-receiver.ts';
+import { aProxy } from '../../support/http-proxy.ts';
+import { startHttpReceiver } from '../../support/http-receiver.ts';
 import { consumeAll, sharedKafka } from '../../support/kafka.ts';
+import { grant, saslFor } from '../../support/kafka-tokens.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
 import { aTopic, batchOf, deliver, drivers, goOn } from './kafka-engine.ts';
 
 const uids = (events: readonly { readonly uid: string }[]) => events.map(({ uid }) => uid).sort();
 const secret = 'secret-canary';
-
-/** An unsigned token (RFC 7515, "none"), valid from now for so many seconds. */
-function tokenFor(seconds: number): string {
-  const now = Math.floor(Date.now() / 1_000);
-  const part = (json: object) => Buffer.from(JSON.stringify(json)).toString('base64url');
-  const claims = { sub: 'sluice', iat: now - 7_200, exp: now + seconds, note: 'token-canary' };
-  return `${part({ alg: 'none' })}.${part(claims)}.`;
-}
-
-function grant(seconds: number): HttpAnswer {
-  const body = JSON.stringify({ access_token: tokenFor(seconds), expires_in: 3_600 });
-  return { answer: 'reply', status: 200, body };
-}
-
-function saslFor(endpoint: { readonly url: string }) {
-  const client = { client_id: 'me', client_secret: secret, scope: 'kafka' };
-  return { mechanism: 'oauthbearer', token_url: `${endpoint.url}/token`, ...client };
-}
 
 const { protected: guarded } = await sharedKafka();
 
@@ -67,7 +51,7 @@ describe.skipIf(guarded === null).each(drivers)(
 
     test('a rejected token stops the sink, and the next attempt has a new token', async () => {
       const topic = await aTopic('rejected');
-      const endpoint = await startHttpReceiver({ answer: () => grant(-3_600) });
+      const endpoint = await startHttpReceiver({ answer: () => grant(-3_600, 3_600) });
       const config = { driver, brokers: [guarded?.sasl], topic, sasl: saslFor(endpoint) };
       const opened = await openSink(kafkaSink, config);
 
@@ -108,6 +92,21 @@ describe.skipIf(guarded === null).each(drivers)(
         outcome,
         cause: { message: expect.stringContaining('sink-under-test: requesting a token') },
       });
+      expect(inspect([answer, opened.tools.logged], { depth: 20 })).not.toContain('canary');
+    });
+
+    test('sasl.proxy is the way to the token endpoint', async () => {
+      const topic = await aTopic('proxy');
+      const endpoint = await startHttpReceiver({ answer: () => grant(3_600) });
+      const { port, seen } = await aProxy('me:proxy-canary');
+      const sasl = { ...saslFor(endpoint), proxy: `http://me:proxy-canary@127.0.0.1:${port}` };
+      const config = { driver, brokers: [guarded?.sasl], topic, sasl };
+      const opened = await openSink(kafkaSink, config);
+
+      const answer = await opened.sink.send(batchOf(opened, someEvents(3)), goOn);
+
+      expect(answer).toEqual({ outcome: 'delivered' });
+      expect(seen.map(({ target }) => target).join()).toContain(`${new URL(endpoint.url).port}`);
       expect(inspect([answer, opened.tools.logged], { depth: 20 })).not.toContain('canary');
     });
 
@@ -200,6 +199,14 @@ test.each([
   [{ mechanism: 'oauthbearer', client_id: 'a', client_secret: 'b' }, 'token_url', 'is missing'],
   [{ mechanism: 'aws_msk_iam' }, 'region', 'is missing'],
   [{ mechanism: 'plain', username: 'a' }, 'password', 'is missing'],
+  [
+    {
+      ...{ mechanism: 'oauthbearer', client_id: 'a', client_secret: 'b' },
+      token_url: 'http://idp.example/token',
+    },
+    'token_url',
+    'begins with https://',
+  ],
   [{ mechanism: 'aws_msk_iam', region: 'eu-west-1', scope: 'a' }, 'scope', 'does not belong'],
 ])('sasl %j is refused by its key', (settings, key, words) => {
   const { error } = sasl().safeParse(settings);
