@@ -1,13 +1,14 @@
 // The config keys of a bucket connection, and the SDK options made from them.
 
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { duration, proxy, secret, tls } from '../contracts/config.ts';
 import { proxyOfEnvironment, type Secret, type TlsSettings } from '../contracts/index.ts';
-import { environmentProxy } from '../tools/index.ts';
+import { environmentProxy, tlsAgent } from '../tools/index.ts';
 
 const connectMsMax = 10_000;
 const requestMsMax = 60_000;
+/** Connections to one address, as the SDK's own agent has them. */
+const maxSockets = 50;
 
 /** `region`, `endpoint`, `credentials`, `timeout`, `checksums`, `tls` and `proxy`. */
 export const bucketKeys = {
@@ -88,8 +89,7 @@ export function clientConfig({
       ? environmentProxy(endpoint ?? addressOf(region), process.env)?.address
       : given;
   const proxyEnv = address && { HTTP_PROXY: address, HTTPS_PROXY: address };
-  const through = { keepAlive: true, ...(proxyEnv && { proxyEnv }) };
-  const file = (path: string | undefined) => (path === undefined ? undefined : readFileSync(path));
+  const through = { keepAlive: true, maxSockets, ...(proxyEnv && { proxyEnv }) };
   return {
     ...(region === undefined && endpoint === undefined ? {} : { region: region ?? 'us-east-1' }),
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
@@ -116,14 +116,7 @@ export function clientConfig({
       requestTimeout: timeout ?? requestMsMax,
       throwOnRequestTimeout: true,
       httpAgent: through,
-      httpsAgent: {
-        ...through,
-        ca: file(tls?.ca_file),
-        cert: file(tls?.cert_file),
-        key: file(tls?.key_file),
-        minVersion: tls?.min_version,
-        servername: tls?.server_name,
-      },
+      httpsAgent: tlsAgent(tls, through),
     },
   };
 }

@@ -48,4 +48,5 @@ export {
   timeText,
   untilText,
 } from './time-text.ts';
+export { tlsAgent } from './tls-agent.ts';
 export { type Build, build, buildText, version } from './version.ts';

@@ -4,12 +4,10 @@
 // a slow, unreachable or rejecting collector costs the export nothing; lost lines are counted; errors of this file are
 // logged to stderr only, and rarely, so no line about a failure can fail in turn.
 
-import { readFile } from 'node:fs/promises';
 import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import type { LogRecordExporter } from '@opentelemetry/sdk-logs';
 import type { ErrorDetails, Log, LogLevel, OtlpCollector } from '../contracts/index.ts';
-import { refreshSecrets } from '../tools/index.ts';
+import { refreshSecrets, tlsAgent } from '../tools/index.ts';
 import { type LineHead, LinesLog, passOn, printable, reaches } from './log.ts';
 
 /** Dependencies of the log. */
@@ -183,16 +181,8 @@ class Ledger {
   }
 }
 
-async function agentFor({ url, tls = {} }: OtlpCollector): Promise<HttpAgent> {
-  if (url.startsWith('http:')) return new HttpAgent({ keepAlive: true });
-  const { ca_file, cert_file, key_file, min_version, server_name } = tls;
-  const pem = async (file: string | undefined) => file && (await readFile(file));
-  const [ca, cert, key] = await Promise.all([pem(ca_file), pem(cert_file), pem(key_file)]);
-  return new HttpsAgent({
-    ...{ keepAlive: true, minVersion: min_version ?? 'TLSv1.2' },
-    ...(ca && { ca }),
-    ...(cert && { cert }),
-    ...(key && { key }),
-    ...(server_name !== undefined && { servername: server_name }),
-  });
+function agentFor({ url, tls }: OtlpCollector): HttpAgent {
+  return url.startsWith('http:')
+    ? new HttpAgent({ keepAlive: true })
+    : tlsAgent({ min_version: 'TLSv1.2', ...tls }, { keepAlive: true });
 }

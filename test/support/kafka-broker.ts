@@ -23,7 +23,7 @@ export interface KafkaAddresses {
   /**
    * The protected listeners, or null for a broker that KAFKA_BROKERS named. SASL knows
    * `kafkaAccount` by PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512; TLS shows `makeCa()`'s server
-   * certificate and checks a client certificate if it is given one, which mutual TLS insists on.
+   * certificate of the intermediate, with that, and checks a client certificate if it is given one, which mutual TLS insists on.
    */
   readonly protected: {
     readonly sasl: string;
@@ -254,9 +254,9 @@ function listenerSettings(
 }
 
 async function tlsSettings(dir: string): Promise<Readonly<Record<string, string>>> {
-  const { caFile, server } = await makeCa();
+  const { caFile, chain } = await makeCa();
   const keyStoreFile = join(dir, 'server-key-and-certificate.pem');
-  writeFileSync(keyStoreFile, server.key + server.cert);
+  writeFileSync(keyStoreFile, chain.key + chain.cert);
   return {
     'ssl.keystore.type': 'PEM',
     'ssl.keystore.location': keyStoreFile,

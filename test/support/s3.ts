@@ -65,6 +65,12 @@ export class S3Server {
     };
   }
 
+  /** The same, as a store has them. */
+  get storeSettings() {
+    const secret_access_key = new Secret(() => secretAccessKey);
+    return { ...this.settings, credentials: { access_key_id: accessKeyId, secret_access_key } };
+  }
+
   /** A bucket of its own, `isLocked`: with Object Lock. */
   async bucket(isLocked = false): Promise<string> {
     const Bucket = `b-${randomUUID()}`;
@@ -76,11 +82,8 @@ export class S3Server {
 
   /** What is below a prefix of a bucket, a new one if none is named; closed when the test ends. */
   async store(bucket?: string, prefix = 'some/prefix'): Promise<ObjectStore> {
-    const { credentials, ...where } = this.settings;
-    const store = await openStore(`s3://${bucket ?? (await this.bucket())}/${prefix}`, {
-      ...where,
-      credentials: { ...credentials, secret_access_key: new Secret(() => secretAccessKey) },
-    });
+    const at = `s3://${bucket ?? (await this.bucket())}/${prefix}`;
+    const store = await openStore(at, this.storeSettings);
     afterThisTest(() => store.close());
     return store;
   }
