@@ -3,7 +3,7 @@
 import type { HttpAnswer, HttpReceiver } from './http-receiver.ts';
 
 /** An unsigned token, valid from now for so many seconds; its text contains `token-canary` in base64url. */
-export function tokenFor(seconds: number): string {
+function tokenFor(seconds: number): string {
   const now = Math.floor(Date.now() / 1_000);
   const part = (json: object) => Buffer.from(JSON.stringify(json)).toString('base64url');
   const claims = { sub: 'sluice', iat: now - 7_200, exp: now + seconds, note: 'token-canary' };
