@@ -18,8 +18,9 @@ import {
   type Log,
   type Tools,
 } from '../../src/contracts/index.ts';
-import { isPerPage, patternFlaw } from '../shared/destination-names.ts';
+import { isPerPage, pageNames, patternFlaw } from '../shared/destination-names.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
+import { isOfFile } from './file/file-faults.ts';
 import { filesOf, lockedPath, type OpenFiles } from './file/open-files.ts';
 import { PageFileFailure, sameFile } from './file/page-files.ts';
 
@@ -82,6 +83,10 @@ export const fileSink = defineSink({
       .open()
       .catch((error: unknown) => report(error, files.log));
     return {
+      ...(isPerPage(settings.path) && {
+        destinationOf: pageNames(settings.path),
+        hasPositions: true,
+      }),
       async send(batch, signal) {
         signal.throwIfAborted();
         try {
@@ -182,18 +187,12 @@ function failureMeaning(error: unknown, doing: string): Delivery {
         cause: new ExportError('disk_full', message, { next, cause: error }),
       };
     }
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-    case 'EISDIR':
-    case 'ENOTDIR':
-    case 'ELOOP':
-    case 'ENAMETOOLONG': {
-      const next = 'Let the user that runs sluice write there, or change path; nothing was lost.';
-      const cause = new ExportError('sink_refused', message, { next, cause: error });
-      return { outcome: 'refused', scope: 'sink', cause };
-    }
     default: {
+      if (isOfFile(error)) {
+        const next = 'Let the user that runs sluice write there, or change path; nothing was lost.';
+        const cause = new ExportError('sink_refused', message, { next, cause: error });
+        return { outcome: 'refused', scope: 'sink', cause };
+      }
       const next = 'Nothing was lost: the events stay held and are written again.';
       const cause = new ExportError('sink_unreachable', message, { next, cause: error });
       return { outcome: 'retry', cause };

@@ -38,9 +38,10 @@ export interface Batch {
  * exceeds one of its limits; a dead letter at once. `receiver`: the receiver rejects the event; the
  * event is blamed only if the same destination accepts another event at that time. `destination`:
  * the receiver reports a fault of the destination (index closed, pipeline missing); no event is
- * blamed for that.
+ * blamed for that. `only_destination`: so is this one, and the sink knows that others work: the
+ * event is set aside at once.
  */
-export type Verdict = 'sink' | 'receiver' | 'destination';
+export type Verdict = 'sink' | 'receiver' | 'destination' | 'only_destination';
 
 /** One rejected event. */
 export interface Refusal {
@@ -92,6 +93,11 @@ export interface Sink {
    * that rejects its events does not block the others. Default: one destination.
    */
   destinationOf?(event: Event): string;
+  /**
+   * True for a sink with `committed` whose destinations have a position each: an event that was set
+   * aside may follow later events of other destinations.
+   */
+  readonly hasPositions?: boolean;
   /**
    * For a sink with several batches in flight: resolves when it can accept one more without
    * queueing. Called before a batch is cut; rejects only with the signal's reason.

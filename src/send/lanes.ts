@@ -79,12 +79,12 @@ export class Lanes {
   }
 
   /**
-   * True if events can be set aside. Not for a sink that commits its position with its events: a
+   * True if events can be set aside. Not for a sink that commits one position with its events: a
    * set-aside event is before that position when it is sent.
    */
   get canSetAside(): boolean {
-    const { sink } = this.#deps;
-    return sink.destinationOf !== undefined && sink.committed === undefined;
+    const { committed, destinationOf, hasPositions = false } = this.#deps.sink;
+    return destinationOf !== undefined && (committed === undefined || hasPositions);
   }
 
   get facts(): readonly AsideFacts[] {
@@ -225,7 +225,7 @@ export class Lanes {
     const refusal = isOne ? fates.refused.get(first.uid) : undefined;
     // A fault of the destination blames no event: another event sent now could only overtake this
     // one.
-    if (refusal === undefined || refusal.by === 'destination') return false;
+    if (refusal?.by !== 'receiver') return false;
     return await this.#probeOthers(lane, first, signals);
   }
 

@@ -274,21 +274,22 @@ export class Settlement {
     return [remainingPart(part, left, part.since)];
   }
 
-  /** Sets suspects aside if their destination accepts nothing while another one accepts events. */
+  /** Sets suspects aside if their destination accepts nothing while another one accepts events, or could. */
   async #withoutAside(
     suspects: readonly Refused[],
     accepted: readonly Event[],
   ): Promise<readonly Refused[]> {
-    if (suspects.length === 0 || accepted.length === 0) return suspects;
-    if (!this.#deps.lanes.canSetAside) return suspects;
+    if (suspects.length === 0 || !this.#deps.lanes.canSetAside) return suspects;
     const accepting = this.#evidence.destinationsOf(accepted);
     const at = ({ event }: Refused) => this.#evidence.destinationOf(event);
-    const aside = suspects.filter((one) => !accepting.has(at(one)));
+    const isAside = (one: Refused) =>
+      one.by === 'only_destination' || (accepted.length > 0 && !accepting.has(at(one)));
+    const aside = suspects.filter(isAside);
     if (aside.length > 0)
       await this.#setAside(
         aside.map((one) => ({ ...deadLetterFor(one.event, one.reason), destination: at(one) })),
       );
-    return suspects.filter((one) => accepting.has(at(one)));
+    return suspects.filter((one) => !isAside(one));
   }
 
   /** Decides which rejected events are to blame as far as known. */
@@ -305,6 +306,10 @@ export class Settlement {
       const refusal = refusals.get(event.uid);
       if (refusal === undefined) continue;
       const { reason, by = 'receiver' } = refusal;
+      if (by === 'only_destination') {
+        suspects.push({ event, reason, by });
+        continue;
+      }
       const isSure =
         by === 'sink' ||
         (by === 'receiver' && accepting.has(this.#evidence.destinationOf(event))) ||

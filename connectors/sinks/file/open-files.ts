@@ -6,16 +6,21 @@ import {
   type Delivery,
   ExportError,
   epochBegin,
+  errorCodeOf,
+  errorText,
   type FileLock,
   makeDirectory,
   type PositionReach,
+  type Refusal,
   type SinkOpening,
 } from '../../../src/contracts/index.ts';
 import { isPerPage, pageNames, splitAtPlaceholder } from '../../shared/destination-names.ts';
 import { forget, keptUid, withoutKnown } from '../../shared/known-events.ts';
 import { linesOf } from '../../shared/lines.ts';
+import { probeDirectory } from '../../shared/writable-directory.ts';
 import { directoryMode } from './durable-files.ts';
-import { PageFiles } from './page-files.ts';
+import { isOfFile } from './file-faults.ts';
+import { type PageFileFailure, PageFiles } from './page-files.ts';
 import { compressSegments } from './segment-compression.ts';
 import { openSegmentFile, type SegmentFile } from './segment-file.ts';
 import { finishedSegments } from './segment-names.ts';
@@ -81,8 +86,14 @@ export function filesOf(
     });
     return {
       async write(batch, nowMs) {
-        await files.write(batch, nowMs);
-        return { outcome: 'delivered' };
+        const failures = await files.write(batch, nowMs);
+        const [first] = failures;
+        if (first === undefined) return { outcome: 'delivered' };
+        const passing = failures.find(({ cause }) => !isOfFile(cause));
+        if (passing !== undefined) throw passing;
+        const failed = failures.reduce((sum, { events }) => sum + events.length, 0);
+        if (failed === batch.events.length) await expectWritable(settings.path, first);
+        return { outcome: 'partly', again: [], refused: failures.flatMap(refusalsOf) };
       },
       // Each file has its own position; the sink's is the one of the state.
       reach: () => ({ position, ahead: files.isAhead }),
@@ -101,6 +112,21 @@ export function filesOf(
       lock = null;
     },
   };
+}
+
+/** Rejects with the failure if the sink can create no file at all. */
+async function expectWritable(path: string, failure: PageFileFailure): Promise<void> {
+  await probeDirectory(dirname(resolve(lockedPath(path)))).catch(() => {
+    throw failure;
+  });
+}
+
+/** As messages show it, without sluice's own next step. */
+function refusalsOf({ path, events, cause }: PageFileFailure): readonly Refusal[] {
+  const what =
+    cause instanceof ExportError ? cause.message : errorCodeOf(cause) || errorText(cause);
+  const reason = `writing to ${path}: ${what}`;
+  return events.map(({ uid }) => ({ uid, reason, by: 'only_destination' }));
 }
 
 async function writeOne(

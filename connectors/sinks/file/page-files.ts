@@ -1,6 +1,7 @@
 // The files of a sink whose path has `{company}` or `{source}`: a segment file for each, and a batch is written to several
 // of them. A batch counts as delivered once each of its files has its part; after a failure or a crash it comes again,
-// perhaps cut differently, and each file skips the offsets that it has. Invariants: a file has each of its events once, as
+// perhaps cut differently, and each file skips the offsets that it has. Events of one file that cannot be written follow
+// later, after those of other files: the engine sets them aside. Invariants: a file has each of its events once, as
 // with a fixed path; two open paths never lead to one file; at most `openMax` files, with their notes and locks, are open at once, whatever the number of
 // companies; a file that is not open can be locked by another process, and is opened again by its note and its length.
 
@@ -45,10 +46,13 @@ export function sameFile(path: string): string {
 /** One of the files cannot be written, for the reason in `cause`. */
 export class PageFileFailure extends Error {
   readonly path: string;
+  /** The events of the batch that are not in the file. */
+  readonly events: readonly Event[];
 
-  constructor(path: string, cause: unknown) {
+  constructor(path: string, events: readonly Event[], cause: unknown) {
     super('a file of the sink cannot be written', { cause });
     this.path = path;
+    this.events = events;
   }
 }
 
@@ -78,24 +82,26 @@ export class PageFiles {
     return this.#files.values().some(({ file }) => file.reach.ahead);
   }
 
-  /** Writes the batch. Rejects with a PageFileFailure if a file fails; the parts of other files may be written then. */
-  async write(batch: Batch, nowMs: number): Promise<void> {
+  /** Writes the batch. Resolves to the failures of single files; the parts of all others are written. */
+  async write(batch: Batch, nowMs: number): Promise<readonly PageFileFailure[]> {
     const { pathOf } = this.#settings;
+    const failures: PageFileFailure[] = [];
     const parts = [...Map.groupBy(batch.events.keys(), (i) => pathOf(batch.events[i] as Event))];
     for (let at = 0; at < parts.length; at += atOnce) {
       const some = parts.slice(at, at + atOnce);
       await this.#makeRoom(new Set(some.map(([path]) => path)));
-      const written = await Promise.allSettled(
+      await Promise.all(
         some.map(async ([path, indexes]) => {
+          const part = eventsAt(batch, indexes);
           try {
-            await this.#append(await this.#opened(path), eventsAt(batch, indexes), nowMs);
+            await this.#append(await this.#opened(path), part, nowMs);
           } catch (error) {
-            throw new PageFileFailure(path, error);
+            failures.push(new PageFileFailure(path, part.events, error));
           }
         }),
       );
-      for (const one of written) if (one.status === 'rejected') throw one.reason;
     }
+    return failures;
   }
 
   async close(): Promise<void> {
