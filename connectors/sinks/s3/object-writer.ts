@@ -265,6 +265,8 @@ export class ObjectWriter {
       const found = await lookAtBucket(store, {
         numbering: opening.numbering,
         after: this.#after,
+        end: Math.max(opening.position, readMark(opening.mark).cut?.end ?? 0),
+        nowMs: opening.tools.clock.now(),
       });
       this.#reach = found.reach;
       this.#known = found.known;

@@ -1,11 +1,18 @@
 // The content of the bucket when the sink is opened, and the part that this state knows: its
 // last cut may have been written completely, in part or not at all, and a restored or lost state
-// does not know the newest objects. Invariant: a cut counts only if the object with its own name
-// exists, which is written last.
+// does not know the newest objects. Invariants: a cut counts only if the object with its own name
+// exists, which is written last; no object moves the position past the cut that the state knows,
+// because every writer of the bucket can forge one. Events after that are skipped only by their
+// uids, and reported.
 
-import { type Numbering, type PositionReach, reachOf } from '../../../src/contracts/index.ts';
+import {
+  type Numbering,
+  type Offset,
+  type PositionReach,
+  reachOf,
+} from '../../../src/contracts/index.ts';
 import type { ObjectStore } from '../../../src/objects/index.ts';
-import { stemIn, type WrittenObject, writtenOf } from './cut.ts';
+import { dayOf, stemIn, type WrittenObject, writtenOf } from './cut.ts';
 import { uidListBytes, uidsInList } from './uid-list.ts';
 
 /** The part of an object store that is used. */
@@ -17,6 +24,7 @@ export type CutStore = Pick<
 /** Number of the newest objects that are read, and minimum number of remembered events. */
 const objectsMax = 500;
 const eventsMax = 500_000;
+const dayMs = 86_400_000;
 /** Names of cuts begin with the year; nothing else is listed, such as tables beside them. */
 const namesBegin = '2';
 
@@ -29,17 +37,33 @@ export interface TopObjectState {
   readonly last: string;
 }
 
+/** The part of the state that a look at the bucket needs. */
+export interface KnownCut {
+  readonly numbering: Numbering;
+  /** Names up to this one are known. */
+  readonly after: string;
+  /** The state has stored no cut with a later end. */
+  readonly end: Offset;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+}
+
 /** Reads the objects after `after`; changes nothing. */
 export async function lookAtBucket(
   store: CutStore,
-  { numbering, after }: { readonly numbering: Numbering; readonly after: string },
+  { numbering, after, end, nowMs }: KnownCut,
 ): Promise<TopObjectState> {
-  const found = await newestObjects(store, after);
-  const reaches = found.map(({ place }) => reachOf(place, numbering));
+  // A name of a later day would move all later objects to that day.
+  const lastDay = dayOf(nowMs + dayMs, after);
+  const found = await newestObjects(store, after, lastDay);
+  const reaches = found.map(({ place }) => {
+    const { position, ahead } = reachOf(place, numbering);
+    return position > end ? { position: 0, ahead: true } : { position, ahead };
+  });
   const known = new Set<string>();
   if (reaches.some(({ ahead }) => ahead)) {
     // An older state may have forgotten any record, and so reads it again.
-    const all = after === '' ? found : await newestObjects(store, '');
+    const all = after === '' ? found : await newestObjects(store, '', lastDay);
     for (const one of all.toReversed()) {
       if (known.size >= eventsMax) break;
       for (const uid of await uidsOf(store, one)) known.add(uid);
@@ -55,10 +79,14 @@ export async function lookAtBucket(
   };
 }
 
-async function newestObjects(store: CutStore, after: string): Promise<readonly WrittenObject[]> {
+async function newestObjects(
+  store: CutStore,
+  after: string,
+  lastDay: string,
+): Promise<readonly WrittenObject[]> {
   let names: string[] = [];
   for await (const { name } of store.list(namesBegin, after)) {
-    if (stemIn(name) === null) continue;
+    if (stemIn(name) === null || name.slice(0, lastDay.length) > lastDay) continue;
     names.push(name);
     if (names.length >= objectsMax * 2) names = names.slice(-objectsMax);
   }

@@ -130,7 +130,7 @@ describe(`s3 sink at ${name} with a company in its prefix`, () => {
     const again = await openSink(
       s3Sink,
       { ...others, bucket, prefix: 'logs/{company}' },
-      { spoolId: 'spool-0', epochs },
+      { spoolId: 'spool-0', epochs, position: 4 },
     );
     expect(await again.sink.committed?.(never)).toEqual({ position: 4, ahead: false });
   });

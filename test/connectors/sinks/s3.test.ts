@@ -3,6 +3,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { s3Sink } from '../../../connectors/sinks/s3.ts';
@@ -42,6 +43,15 @@ function unpacked(object: string, body: Buffer): string {
 async function linesIn(bucket: string): Promise<readonly string[]> {
   const objects = [...(await server.objects(bucket))].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return objects.flatMap(([object, { body }]) => uidsIn(unpacked(object, body)));
+}
+
+/** An object as a writer of the bucket can make it: metadata of objects shows the spool and its epochs. */
+async function forge(Bucket: string, Key: string, place: { epoch: number; next: number }) {
+  const claims = { spool: 'spool-1', events: 0, uids: '0'.repeat(64), ...place };
+  const Metadata = Object.fromEntries(
+    Object.entries(claims).map(([key, value]) => [`sluice-${key}`, String(value)]),
+  );
+  await server.client.send(new PutObjectCommand({ Bucket, Key, Body: 'x', Metadata }));
 }
 
 describe(`s3 sink at ${name}`, () => {
@@ -205,6 +215,45 @@ describe(`s3 sink at ${name}`, () => {
       code: 'sink_unreachable',
     });
     expect(await server.objects(bucket)).toHaveProperty('size', 0);
+  });
+
+  test.each([
+    ['the epoch before', 7],
+    ['the present epoch', 9],
+  ])('an object forged for %s makes the sink skip no event, and is reported', async (_, epoch) => {
+    const { bucket, settings } = await aBucket();
+    const epochs = [
+      { id: 7, until: 40 },
+      { id: 9, until: null },
+    ];
+    const forged = `2026/03/04/${String(epoch).padStart(13, '0')}-0000000000000000.ndjson.gz`;
+    await forge(bucket, forged, { epoch, next: 40 });
+    const { sink, batch } = await openSink(s3Sink, settings, { epochs, position: 10 });
+
+    const reach = await sink.committed?.(never);
+    const answer = sink.send(batch(someEvents(30, 10)), never);
+    sink.flush?.();
+
+    expect(reach).toEqual({ position: 0, ahead: true });
+    expect(await answer).toEqual({ outcome: 'delivered' });
+    await server.client.send(new DeleteObjectCommand({ Bucket: bucket, Key: forged }));
+    expect(await linesIn(bucket)).toEqual(someEvents(30, 10).map(({ uid }) => uid));
+  });
+
+  test('an object of a later day does not move the next objects to that day', async () => {
+    const clock = manualClock(Date.UTC(2026, 2, 4));
+    const { bucket, settings } = await aBucket();
+    const forged = '2999/12/31/0000000000009-0000000000000000.ndjson.gz';
+    await forge(bucket, forged, { epoch: 9, next: 10 });
+    const wishes = { tools: testTools(clock), epochs: [{ id: 9, until: null }], position: 10 };
+    const { sink, batch } = await openSink(s3Sink, settings, wishes);
+
+    const answer = sink.send(batch(someEvents(3, 10)), never);
+    sink.flush?.();
+
+    expect(await answer).toEqual({ outcome: 'delivered' });
+    const names = [...(await server.objects(bucket)).keys()].filter((one) => one !== forged);
+    expect(names).toEqual(['2026/03/04/0000000000009-0000000000000010.ndjson.gz']);
   });
 
   test('whatever becomes of the state, each record stands once', async () => {
