@@ -17,6 +17,7 @@ import {
 } from './http-post.ts';
 import { grantedIn } from './parsed-json.ts';
 import { plainLine, receiverWords } from './receiver-words.ts';
+import { tokenFailure } from './token-failure.ts';
 
 /** The setting `oauth2`. */
 export function oauth2() {
@@ -69,7 +70,8 @@ export function isInClear(url: string): boolean {
 /** The token of one sink. */
 export class ClientToken {
   readonly #settings: OAuth2Settings;
-  /** The next step of an error. */
+  readonly #block: string;
+  /** The next step of a refusal. */
   readonly #next: string;
   readonly #usableMs: (lifeMs: number) => number;
   readonly #receiver: HttpReceiver;
@@ -85,6 +87,7 @@ export class ClientToken {
     { block = 'oauth2', usableMs = nearlyAll } = {},
   ) {
     this.#usableMs = usableMs;
+    this.#block = block;
     this.#settings = settings;
     this.#next = `Check ${block}: token_url, client_id, client_secret and scope. Nothing was lost; a corrected secret is read without a restart.`;
     const isTls = settings.token_url.startsWith('https:');
@@ -102,7 +105,9 @@ export class ClientToken {
     this.#kept = null;
     const doing = `${context.doing}: requesting a token`;
     const answer = await this.#request({ ...context, doing });
-    if (answer.outcome !== 'accepted') return answer;
+    if (answer.outcome !== 'accepted') {
+      return tokenFailure(answer, { settings: `${this.#block}.token_url`, next: this.#next });
+    }
     const found = grantedIn(answer.response.body);
     if (found === null) {
       const cause = unusableResponse(answer.response, {

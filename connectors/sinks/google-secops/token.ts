@@ -10,6 +10,7 @@ import { ExportError, Secret } from '../../../src/contracts/index.ts';
 import type { HttpReceiver, PostContext } from '../../shared/http-post.ts';
 import { type FailedAnswer, postOnce, unusableResponse } from '../../shared/http-post.ts';
 import { grantedIn } from '../../shared/parsed-json.ts';
+import { tokenFailure } from '../../shared/token-failure.ts';
 
 const scope = 'https://www.googleapis.com/auth/cloud-platform';
 const grant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
@@ -56,7 +57,9 @@ export class AccountTokens {
         return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', next) };
       },
     });
-    if (answer.outcome !== 'accepted') return answer;
+    if (answer.outcome !== 'accepted') {
+      return tokenFailure(answer, { settings: 'credentials (token_uri)', next });
+    }
     const granted = grantedIn(answer.response.body);
     if (granted === null) {
       const cause = unusableResponse(answer.response, { doing, whose: 'a token endpoint', next });

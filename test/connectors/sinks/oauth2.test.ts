@@ -127,6 +127,72 @@ test.each([
   expect(receiver.requests).toHaveLength(0);
 });
 
+// None of these concerns an event, so none is split from its batch or becomes a dead letter.
+test.each([
+  [302, /Redirects are not followed: set the address of oauth2.token_url/],
+  [404, /Check oauth2: token_url/],
+  [405, /Check oauth2: token_url/],
+  [407, /Check oauth2: token_url/],
+  [413, /Check oauth2: token_url/],
+  [422, /Check oauth2: token_url/],
+])('a token endpoint that answers %i refuses the sink, and no event', async (status, next) => {
+  const { endpoint, receiver, send } = await aSink();
+  const elsewhere = `${receiver.url}/token?secret=${encodeURIComponent(secret)}`;
+  endpoint.answer(reply(status, {}, { location: elsewhere }));
+
+  expect(await send()).toMatchObject({
+    ...{ outcome: 'refused', scope: 'sink' },
+    cause: { code: 'sink_refused', next: expect.stringMatching(next) },
+  });
+  expect([receiver.requests.length, endpoint.requests.length]).toEqual([0, 1]);
+});
+
+test('a token response of megabytes is read in part only, and refused', async () => {
+  const { endpoint, receiver, send } = await aSink();
+  const body = JSON.stringify({ access_token: 'a', pad: 'x'.repeat(6 * 1024 * 1024) });
+  endpoint.answer({ answer: 'reply', status: 200, body });
+
+  expect(await send()).toMatchObject({
+    ...{ outcome: 'refused', scope: 'sink' },
+    cause: { next: expect.stringContaining('oauth2: token_url') },
+  });
+  expect(receiver.requests).toHaveLength(0);
+});
+
+test.each(['hang', 'reset', 'cut'] as const)(
+  'a token endpoint whose connection does %s is tried again later',
+  async (answer) => {
+    const { endpoint, receiver, send } = await aSink(httpSink, { more: { timeout: '2s' } });
+    endpoint.answer({ answer });
+
+    expect(await send()).toMatchObject({
+      outcome: 'retry',
+      cause: { code: 'sink_unreachable', next: expect.stringContaining('oauth2.token_url') },
+    });
+    expect(receiver.requests).toHaveLength(0);
+  },
+);
+
+test.each([
+  ['"10"', 8_900, 9_100],
+  ['0', 269_000, 271_000],
+  ['-5', 269_000, 271_000],
+  ['"soon"', 269_000, 271_000],
+  ['1e99', 1e9, null],
+])('expires_in %s is text, nonsense or without an end', async (text, before, after) => {
+  const { endpoint, clock, send } = await aSink();
+  const body = `{"access_token":"token-1-canary","expires_in":${text}}`;
+  endpoint.answer({ answer: 'reply', status: 200, body });
+  await send();
+  await clock.advance(before);
+  await send();
+  const kept = endpoint.requests.length;
+  if (after !== null) await clock.advance(after - before);
+  await send();
+
+  expect([kept, endpoint.requests.length]).toEqual([1, after === null ? 1 : 2]);
+});
+
 test.each([
   ['no JSON', { answer: 'reply', status: 200, body: '<html>login</html>' }],
   ['no token', reply(200, { token: 'a' })],
