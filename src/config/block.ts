@@ -3,34 +3,19 @@
 // one, because an environment contains only text.
 
 import { z } from 'zod';
-import { ExportError, isObject, Secret } from '../contracts/index.ts';
+import { isObject, Secret } from '../contracts/index.ts';
 import { nearest, unknownKey } from '../tools/index.ts';
-import { commandValues } from './commands.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { type IssueValue, sentenceOf, shownValue } from './issue-text.ts';
 import { nextPlaceholder, placeholderWord } from './placeholders.ts';
-import {
-  commandsOf,
-  fill,
-  type ReferenceText,
-  type Surroundings,
-  templateText,
-} from './references.ts';
+import { templateText } from './references.ts';
 import type { WrittenValue } from './written.ts';
-
-/** The context of parsing. */
-export interface BlockReading {
-  readonly flaws: Flaws;
-  readonly around: Surroundings;
-  /** Allowed settings that may be mistakes; undefined if no caller shows them. */
-  readonly notices?: Flaws;
-}
 
 /** Parses the written value (undefined: none) at this path; undefined: the flaws give the reason. */
 export function parseBlock<T>(
   schema: z.ZodType<T>,
   at: { readonly written: WrittenValue | undefined; readonly path: Path },
-  reading: BlockReading,
+  flaws: Flaws,
 ): T | undefined {
   const { written, path } = at;
   if (written?.broken) return undefined;
@@ -40,10 +25,10 @@ export function parseBlock<T>(
     result = schema.safeParse(written.value, { error: declared.note });
   }
   if (!result.success) {
-    for (const issue of result.error.issues) report(issue, { written, path, declared, reading });
+    for (const issue of result.error.issues) report(issue, { written, path, declared, flaws });
     return undefined;
   }
-  if (written) bindSecrets(result.data, written, reading.around);
+  if (written) bindSecrets(result.data, written);
   return result.data;
 }
 
@@ -136,11 +121,11 @@ interface Telling {
   readonly written: WrittenValue | undefined;
   readonly path: Path;
   readonly declared: Declared;
-  readonly reading: BlockReading;
+  readonly flaws: Flaws;
 }
 
 function report(issue: z.core.$ZodIssue, telling: Telling): void {
-  const { written, path, declared, reading } = telling;
+  const { written, path, declared, flaws } = telling;
   const below = stepsOf(issue.path);
   if (issue.code === 'unrecognized_keys') {
     const keys = declared.keysAt(issue.path);
@@ -151,7 +136,7 @@ function report(issue: z.core.$ZodIssue, telling: Telling): void {
       // Beside credentials, a key unlike all known ones may be the secret itself.
       const isSecret = keys.some((one) => secretKeys.test(one)) && mayBeSecret(key, keys);
       const step = isSecret ? hiddenKey : key;
-      reading.flaws.add(at, [...path, ...below, step], unknownKey(step, keys));
+      flaws.add(at, [...path, ...below, step], unknownKey(step, keys));
     }
     return;
   }
@@ -176,7 +161,7 @@ function report(issue: z.core.$ZodIssue, telling: Telling): void {
   const form = declared.formAt(issue.path);
   const sentence = sentenceOf(issue, { found: value && foundOf(value), form });
   const clean = found && issue.code === 'custom' ? withoutReferences(sentence, found) : sentence;
-  reading.flaws.add(at ?? found?.at ?? null, [...path, ...below], clean);
+  flaws.add(at ?? found?.at ?? null, [...path, ...below], clean);
 }
 
 /** Keys whose values are credentials. */
@@ -284,46 +269,20 @@ function put(written: WrittenValue, path: Path, value: unknown): void {
 }
 
 /** Binds each secret to its written form, so that `reveal` reads references again. */
-function bindSecrets(parsed: unknown, written: WrittenValue, configEnv: Surroundings): void {
+function bindSecrets(parsed: unknown, written: WrittenValue): void {
   if (parsed instanceof Secret) {
     written.isSecret = true;
-    const { template, unset } = written;
+    const { template, rereading } = written;
     // A secret without a value stays a placeholder; no request is sent with it.
-    if (template === null || unset !== null) return;
-    parsed.bind(
-      readerOf(template, configEnv),
-      template.length === 1 ? templateText(template) : null,
-      refresherOf(template, configEnv),
-    );
+    if (template === null || rereading === null) return;
+    const reference = template.length === 1 ? templateText(template) : null;
+    parsed.bind(rereading.read, reference, rereading.refresh);
     return;
   }
   if (typeof parsed !== 'object' || parsed === null) return;
   for (const [key, child] of written.children ?? []) {
     if (!Object.hasOwn(parsed, key)) continue;
     const value: unknown = Reflect.get(parsed, key);
-    bindSecrets(value, child, configEnv);
+    bindSecrets(value, child);
   }
-}
-
-/** Runs the commands of a secret again; undefined: it has none. */
-function refresherOf(
-  template: ReferenceText,
-  { env }: Surroundings,
-): (() => Promise<void>) | undefined {
-  const commands = commandsOf(template);
-  if (commands.length === 0) return undefined;
-  return async () => {
-    await Promise.all(commands.map((command) => commandValues.refresh(command, env)));
-  };
-}
-
-function readerOf(template: ReferenceText, configEnv: Surroundings): () => string {
-  return () => {
-    const text = fill(template, configEnv);
-    if (text !== '') return text;
-    // A file that is being rewritten may be empty for a moment: a request with it could lock the account.
-    throw new ExportError('config_invalid', `${templateText(template)} gives an empty text`, {
-      next: 'Put the secret back; sluice reads it again by itself, and nothing was lost.',
-    });
-  };
 }

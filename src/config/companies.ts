@@ -5,9 +5,10 @@
 import { createHash } from 'node:crypto';
 import { readRegularFile } from '../tools/index.ts';
 import { isCompanyId, type UpstreamBlock, type UpstreamSettings } from '../upstream/index.ts';
-import { type BlockReading, shown } from './block.ts';
+import { shown } from './block.ts';
+import type { Flaws } from './flaws.ts';
 import { placeholderWord } from './placeholders.ts';
-import { whyUnreadable } from './references.ts';
+import { type Surroundings, whyUnreadable } from './references.ts';
 import type { NamedBlock } from './section.ts';
 
 /** Limit in bytes: a log file named by mistake is reported. */
@@ -17,7 +18,8 @@ const fileBytesMax = 16 * 1024 * 1024;
 export function readCompanies(
   { companies: written }: Pick<UpstreamBlock, 'companies'>,
   entry: NamedBlock<null>,
-  { flaws, notices, around: configEnv }: BlockReading,
+  configEnv: Surroundings,
+  flaws: Flaws,
 ): Pick<UpstreamSettings, 'companies' | 'companiesFile'> | null {
   if (!('file' in written)) return { companies: written };
   const file = entry.written.children?.get('companies')?.children?.get('file');
@@ -35,7 +37,7 @@ export function readCompanies(
       flaws.add(at, path, message);
       return null;
     }
-    notices?.add(at, path, message);
+    flaws.notice(at, path, message);
     return placeholder;
   }
   const parsed = parseCompanies(bytes);

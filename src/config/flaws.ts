@@ -2,7 +2,7 @@
 // Every check of this folder adds flaws and continues; after all checks a ConfigError is thrown. Invariant: no message
 // contains a secret, or a value that came through a reference.
 
-import type { LineCounter } from 'yaml';
+import { LineCounter } from 'yaml';
 import { ExportError } from '../contracts/index.ts';
 import { commandText } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
@@ -44,20 +44,29 @@ export type Path = readonly (string | number)[];
 
 const messageLengthMax = 600;
 
-/** Collects the flaws of one file. */
+/** Collects the flaws of one file, and the settings that it accepts but reports. */
 export class Flaws {
-  readonly #lines: LineCounter;
+  /** The lines of the file, by offset. */
+  readonly lines = new LineCounter();
   readonly #flaws: Flaw[] = [];
+  readonly #notices: Flaw[] = [];
+  readonly #ignored: Flaw[] = [];
   /** References without a value, by the offset of their value. */
   readonly #unset = new Map<number, readonly string[]>();
 
-  constructor(lines: LineCounter) {
-    this.#lines = lines;
-  }
-
   /** In the order of the file. */
   get list(): readonly Flaw[] {
-    return this.#flaws.toSorted((a, b) => a.line - b.line || a.column - b.column);
+    return inOrder(this.#flaws);
+  }
+
+  /** Allowed settings that may be mistakes, in the order of the file. */
+  get notices(): readonly Flaw[] {
+    return inOrder(this.#notices);
+  }
+
+  /** Keys of older versions without an effect, in the order of the file. */
+  get ignored(): readonly Flaw[] {
+    return inOrder(this.#ignored);
   }
 
   get count(): number {
@@ -76,15 +85,32 @@ export class Flaws {
 
   /** Adds a flaw; `at` is an offset in the text, or null for the whole file. */
   add(at: number | null, path: Path, message: string): void {
-    if (at !== null && this.#unset.has(at)) return;
-    const { line, col } = at === null ? { line: 0, col: 0 } : this.#lines.linePos(at);
-    this.#flaws.push({
+    if (at === null || !this.#unset.has(at)) this.#flaws.push(this.#flawAt(at, path, message));
+  }
+
+  /** Adds an allowed setting that may be a mistake. */
+  notice(at: number | null, path: Path, message: string): void {
+    this.#notices.push(this.#flawAt(at, path, message));
+  }
+
+  /** Adds a key without an effect. */
+  ignore(at: number | null, path: Path, message: string): void {
+    this.#ignored.push(this.#flawAt(at, path, message));
+  }
+
+  #flawAt(at: number | null, path: Path, message: string): Flaw {
+    const { line, col } = at === null ? { line: 0, col: 0 } : this.lines.linePos(at);
+    return {
       line,
       column: col,
       path: pathText(path),
       message: cleanText(message, messageLengthMax),
-    });
+    };
   }
+}
+
+function inOrder(flaws: readonly Flaw[]): readonly Flaw[] {
+  return flaws.toSorted((a, b) => a.line - b.line || a.column - b.column);
 }
 
 /**

@@ -41,6 +41,26 @@ export function keptSha256(kept: Json): string {
   return hash('sha256', JSON.stringify(kept, inOrder), 'hex');
 }
 
+/** Enough to see a difference. */
+const digits = 12;
+
+/**
+ * The fingerprint of a config, which a process gives to the other processes of a state in Kafka: the names of its sinks
+ * and sources, each with a digest of its settings. No setting can be derived from it: the copy has no secrets, and the
+ * digests are short.
+ */
+export function printOf(kept: Json) {
+  return { sinks: digestsOf(kept, 'sinks'), sources: digestsOf(kept, 'sources') };
+}
+
+function digestsOf(kept: Json, kind: string): Readonly<Record<string, string>> {
+  const blocks = isObject(kept) ? kept[kind] : null;
+  const entries = isObject(blocks ?? null) ? Object.entries(blocks as object) : [];
+  return Object.fromEntries(
+    entries.map(([name, block]) => [name, keptSha256(block as Json).slice(0, digits)]),
+  );
+}
+
 function inOrder(_: string, value: Json): Json {
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));

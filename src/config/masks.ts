@@ -3,10 +3,10 @@
 
 import type { Route } from '../contracts/index.ts';
 import type { ClassName } from '../normalise/index.ts';
-import { type BlockReading, withoutReferences } from './block.ts';
+import { withoutReferences } from './block.ts';
 import { maskFlaw, pathFlaw } from './event-paths.ts';
-import type { Path } from './flaws.ts';
-import type { Section } from './section.ts';
+import type { Flaws, Path } from './flaws.ts';
+import type { Section, WrittenBlock } from './section.ts';
 import type { ConfiguredSink } from './sinks.ts';
 import type { WrittenValue } from './written.ts';
 
@@ -22,7 +22,7 @@ export interface RouteAt {
 export function checkMasked(
   { mask = {}, redact = [] }: Route,
   { written, path, classes }: RouteAt,
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): void {
   const block = written.children?.get('mask');
   for (const dotted of Object.keys(mask)) {
@@ -45,45 +45,41 @@ function isBelow(path: string, above: string): boolean {
   return path === above || path.startsWith(`${above}.`);
 }
 
-/** The config around the routes. */
-export interface MaskSurroundings {
-  /** The value of `routes`. */
-  readonly written: WrittenValue | undefined;
-  readonly sinks: Section<ConfiguredSink>;
-  /** True if the config has a block `mask`. */
-  readonly isMaskSet: boolean;
-}
-
 /** Reports masks without a key, masks that an earlier route bypasses, and archives beside a mask. */
 export function checkMasks(
-  routes: readonly Route[],
-  around: MaskSurroundings,
-  { flaws }: BlockReading,
+  routes: readonly WrittenBlock<Route>[],
+  { sinks, isMaskSet }: { readonly sinks: Section<ConfiguredSink>; readonly isMaskSet: boolean },
+  flaws: Flaws,
 ): void {
+  const valid = routes.flatMap(({ settings }) => settings ?? []);
   const masked = new Set<string>();
-  for (const [index, route] of routes.entries()) {
-    const masks = Object.values(route.mask ?? {});
-    if (masks.length === 0) continue;
+  for (const [index, { written, path: ofRoute, settings: route }] of routes.entries()) {
+    const masks = Object.values(route?.mask ?? {});
+    if (route === null || masks.length === 0) continue;
     for (const name of route.from) masked.add(name);
-    const written = around.written?.children?.get(index);
-    const at = written?.children?.get('mask')?.keyAt ?? written?.at ?? null;
-    const path = ['routes', index, 'mask'];
-    if (masks.includes('hash') && !around.isMaskSet) {
+    const at = written.children?.get('mask')?.keyAt ?? written.at;
+    const path = [...ofRoute, 'mask'];
+    if (masks.includes('hash') && !isMaskSet) {
       flaws.add(
         at,
         path,
         'the mask hash needs a key: set mask.key, such as mask: { key: "${file:/run/secrets/mask-key}" }',
       );
     }
-    const bypass = bypassOf(route, routes.slice(0, index));
+    const bypass = bypassOf(
+      route,
+      routes.slice(0, index).map(({ settings }) => settings),
+    );
     if (bypass !== null) flaws.add(at, path, bypass);
   }
-  checkArchives(routes, masked, around, flaws);
+  checkArchives(valid, masked, sinks, flaws);
 }
 
 /** An earlier route that passes every event of a way leaves nothing for this one. */
-function bypassOf(route: Route, before: readonly Route[]): string | null {
-  for (const [index, { from, to, where }] of before.entries()) {
+function bypassOf(route: Route, before: readonly (Route | null)[]): string | null {
+  for (const [index, earlier] of before.entries()) {
+    if (earlier === null) continue;
+    const { from, to, where } = earlier;
     const source = route.from.find((name) => from.includes(name));
     const sink = route.to.find((name) => to.includes(name));
     if (where || source === undefined || sink === undefined) continue;
@@ -95,8 +91,8 @@ function bypassOf(route: Route, before: readonly Route[]): string | null {
 function checkArchives(
   routes: readonly Route[],
   masked: ReadonlySet<string>,
-  { sinks }: MaskSurroundings,
-  flaws: BlockReading['flaws'],
+  sinks: Section<ConfiguredSink>,
+  flaws: Flaws,
 ): void {
   for (const { name, settings, written, path } of sinks.entries.values()) {
     if (settings?.definition.takes !== 'pages' || settings.settings.accept_unmasked === true)

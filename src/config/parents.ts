@@ -4,20 +4,21 @@
 
 import type { ParentsReading } from '../contracts/config.ts';
 import { hint } from '../tools/index.ts';
-import { type BlockReading, locate } from './block.ts';
+import { locate } from './block.ts';
 import { classesOf } from './event-paths.ts';
+import type { Flaws } from './flaws.ts';
 import { checkFilter } from './routes.ts';
 import type { Section } from './section.ts';
 import type { ConfiguredSource } from './sources.ts';
 
 /** Reports flaws of `each`. */
-export function checkParents(sources: Section<ConfiguredSource>, reading: BlockReading): void {
+export function checkParents(sources: Section<ConfiguredSource>, flaws: Flaws): void {
   for (const { settings: source, written, path, name } of sources.entries.values()) {
     const each = eachOf(source);
     if (source === null || each === null || 'ids' in each) continue;
     const report = (key: string, message: string) => {
       const { found } = locate(written, ['each', key]);
-      reading.flaws.add(found.at, [...path, 'each', key], message);
+      flaws.add(found.at, [...path, 'each', key], message);
     };
     const of = sources.entries.get(each.of);
     if (of === undefined) {
@@ -38,7 +39,7 @@ export function checkParents(sources: Section<ConfiguredSource>, reading: BlockR
     checkFilter(
       { where, from: [each.of] },
       { written: at, path: [...path, 'each'], classes },
-      reading,
+      flaws,
     );
   }
 }

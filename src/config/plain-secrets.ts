@@ -10,18 +10,18 @@ const secretKeys =
 const meantAsReference = /^(\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{.*\}\}|<[^<>]+>)$/;
 
 /** Adds a notice for each. */
-export function plainSecretNotices(written: WrittenValue, notices: Flaws, path: Path = []): void {
+export function plainSecretNotices(written: WrittenValue, flaws: Flaws, path: Path = []): void {
   for (const [key, child] of written.children ?? []) {
-    plainSecretNotices(child, notices, [...path, key]);
+    plainSecretNotices(child, flaws, [...path, key]);
   }
   const { isSecret, template, value, at } = written;
   if (!isSecret || template !== null || typeof value !== 'string') return;
   const name = String(path.findLast((step) => typeof step === 'string') ?? '');
   if (meantAsReference.test(value)) {
     const next = 'write ${env:NAME}, ${file:/path} or ${exec:COMMAND}';
-    notices.add(at, path, `this text is the secret itself and no reference; ${next}`);
+    flaws.notice(at, path, `this text is the secret itself and no reference; ${next}`);
   } else if (secretKeys.test(name)) {
-    notices.add(
+    flaws.notice(
       at,
       path,
       'this secret is plain text; write ${env:NAME}, ${file:/path} or ${exec:COMMAND}',

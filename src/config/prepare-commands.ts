@@ -1,7 +1,6 @@
 // Runs the commands of `${exec:…}` that a config file names, before the file is read: reading never waits for a program.
 // Invariant: only references of values run; one in a comment never does.
 
-import { LineCounter } from 'yaml';
 import { commandValues, type SecretCommand } from './commands.ts';
 import { Flaws } from './flaws.ts';
 import { commandsOf, readFile, type Surroundings } from './references.ts';
@@ -35,9 +34,7 @@ function commandsIn(
     return []; // reading the config reports it
   }
   if (!text.includes('exec:')) return [];
-  const lines = new LineCounter();
-  const around = { ...configEnv, placeholders: 'all' as const };
-  const top = readWritten(text, { lines, flaws: new Flaws(lines), around });
+  const top = readWritten(text, { ...configEnv, placeholders: 'all' }, new Flaws());
   const found = new Map<string, SecretCommand>();
   const visit = (written: WrittenValue) => {
     for (const command of commandsOf(written.template ?? [])) found.set(command.text, command);

@@ -136,8 +136,35 @@ export function templateText(template: ReferenceText): string {
   return first === undefined || typeof first === 'string' ? '' : referenceText(first);
 }
 
+/** How the text of a template is read again at each use: its references may have new values. */
+export interface Rereading {
+  /** Throws an ExportError that names a reference without a value. */
+  readonly read: () => string;
+  /** Runs its commands again; null: it has none. */
+  readonly refresh: (() => Promise<void>) | null;
+}
+
+/** Reads a template again, with the environment of the config. */
+export function rereadingOf(template: ReferenceText, surroundings: Surroundings): Rereading {
+  const commands = commandsOf(template);
+  const refresh = async () => {
+    await Promise.all(commands.map((one) => commandValues.refresh(one, surroundings.env)));
+  };
+  return {
+    read() {
+      const text = fill(template, surroundings);
+      if (text !== '') return text;
+      // A file that is being rewritten may be empty for a moment: a request with it could lock the account.
+      throw new ExportError('config_invalid', `${templateText(template)} gives an empty text`, {
+        next: 'Put the secret back; sluice reads it again by itself, and nothing was lost.',
+      });
+    },
+    refresh: commands.length === 0 ? null : refresh,
+  };
+}
+
 /** The template as text, with every reference read now. Throws an ExportError that names a bad one. */
-export function fill(template: ReferenceText, surroundings: Surroundings): string {
+function fill(template: ReferenceText, surroundings: Surroundings): string {
   let text = '';
   for (const part of template) text += typeof part === 'string' ? part : read(part, surroundings);
   return text;
@@ -253,30 +280,4 @@ export function whyUnreadable(error: unknown): string {
     default:
       return code || 'it is not readable';
   }
-}
-
-/** One reference, or an escaped one, in the form allowed without quotes. Only a command may contain quotes. */
-const inText =
-  /\$+\{(?:[^{}"'\\\r\n]*|exec:(?:[^{}"'\\\r\n]|"[^"\\\r\n]*"|'[^'\\\r\n]+'(?!'))*)\}/g;
-const shieldBase = 0xdc00;
-
-/**
- * Replaces each character of a reference by a lone low surrogate, which YAML ignores and no well-formed text contains.
- * Offsets stay the same. Without this, `{ id: ${env:ID} }` would begin a mapping at the second brace.
- */
-export function shield(text: string): string {
-  return text.replace(inText, (reference) =>
-    Array.from({ length: reference.length }, (_, i) => {
-      const unit = reference.charCodeAt(i);
-      return unit < 0x80 ? String.fromCharCode(shieldBase + unit) : reference.charAt(i);
-    }).join(''),
-  );
-}
-
-/** Undoes `shield`. */
-export function unshield(text: string): string {
-  if (text.isWellFormed()) return text;
-  return text.replace(/(?<![\ud800-\udbff])[\udc00-\udc7f]/g, (unit) =>
-    String.fromCharCode(unit.charCodeAt(0) - shieldBase),
-  );
 }

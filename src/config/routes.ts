@@ -4,11 +4,11 @@
 
 import type { Route } from '../contracts/index.ts';
 import { filterParts, hint } from '../tools/index.ts';
-import { type BlockReading, parseBlock, shown, withoutReferences } from './block.ts';
+import { parseBlock, shown, withoutReferences } from './block.ts';
 import { classesOf, isNoFlag, pathFlaw, pathText, valueFlaw } from './event-paths.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { checkMasked, type RouteAt } from './masks.ts';
-import type { Section } from './section.ts';
+import type { Section, WrittenBlock } from './section.ts';
 import { routeBlock } from './shape.ts';
 import { type ConfiguredSink, writesOriginal } from './sinks.ts';
 import type { ConfiguredSource } from './sources.ts';
@@ -23,44 +23,56 @@ export interface Ends {
 /** Reads all routes; none if the key is absent. */
 export function readRoutes(
   written: WrittenValue | undefined,
-  ends: Ends,
-  reading: BlockReading,
-): readonly Route[] {
+  flaws: Flaws,
+): readonly WrittenBlock<Route>[] {
   if (written === undefined || written.broken || written.value === null) return [];
   if (!Array.isArray(written.value)) {
-    reading.flaws.add(written.at, ['routes'], `expected a list of routes, found ${shown(written)}`);
+    flaws.add(written.at, ['routes'], `expected a list of routes, found ${shown(written)}`);
     return [];
   }
-  return [...(written.children?.values() ?? [])].flatMap((one, index) => {
+  return Array.from(written.children?.values() ?? [], (one, index) => {
     const path = ['routes', index];
-    checkNames(one, { path, key: 'from', what: 'source', names: ends.sources }, reading);
-    checkNames(one, { path, key: 'to', what: 'sink', names: ends.sinks }, reading);
-    const route = parseBlock(routeBlock, { written: one, path }, reading);
-    if (route === undefined) return [];
-    const classes = [...new Set(route.from.flatMap((name) => classesOf(settled(ends, name))))];
-    checkFilter(route, { written: one, path, classes }, reading);
-    checkRedacted(route, { written: one, path, classes }, reading);
-    checkMasked(route, { written: one, path, classes }, reading);
-    checkRedaction(route, { written: one, path, sinks: ends.sinks }, reading);
-    checkPages(route, { written: one, path, sinks: ends.sinks }, reading);
-    // An unknown filter cannot be compiled.
-    const isUnset = one.children?.get('where')?.unset != null;
-    return [isUnset ? { ...route, where: undefined } : route];
+    const settings = parseBlock(routeBlock, { written: one, path }, flaws) ?? null;
+    return { written: one, path, settings };
   });
 }
 
+/** Reports names that do not exist, and parts of a route that its sources or sinks do not have. */
+export function checkRoutes(
+  routes: readonly WrittenBlock<Route>[],
+  ends: Ends,
+  flaws: Flaws,
+): void {
+  for (const { written, path, settings: route } of routes) {
+    checkNames(written, { path, key: 'from', what: 'source', names: ends.sources }, flaws);
+    checkNames(written, { path, key: 'to', what: 'sink', names: ends.sinks }, flaws);
+    if (route === null) continue;
+    const sourcesOf = route.from.map((name) => ends.sources.entries.get(name)?.settings ?? null);
+    const classes = [...new Set(sourcesOf.flatMap(classesOf))];
+    checkFilter(route, { written, path, classes }, flaws);
+    checkRedacted(route, { written, path, classes }, flaws);
+    checkMasked(route, { written, path, classes }, flaws);
+    checkRedaction(route, { written, path, sinks: ends.sinks }, flaws);
+    checkPages(route, { written, path, sinks: ends.sinks }, flaws);
+  }
+}
+
 /** Reports sources without a sink and sinks without a source. */
-export function unroutedNotices(routes: readonly Route[], ends: Ends, notices: Flaws): void {
+export function unroutedNotices(routes: readonly Route[], ends: Ends, flaws: Flaws): void {
   if (routes.length === 0) return;
   const from = new Set(routes.flatMap((route) => route.from));
   const to = new Set(routes.flatMap((route) => route.to));
   for (const { name, written, path } of ends.sources.entries.values()) {
     if (from.has(name)) continue;
-    notices.add(written.keyAt, path, 'no route names this source: it is read, and no sink gets it');
+    flaws.notice(
+      written.keyAt,
+      path,
+      'no route names this source: it is read, and no sink gets it',
+    );
   }
   for (const { name, written, path } of ends.sinks.entries.values()) {
     if (to.has(name)) continue;
-    notices.add(written.keyAt, path, 'no route names this sink: it gets nothing');
+    flaws.notice(written.keyAt, path, 'no route names this sink: it gets nothing');
   }
 }
 
@@ -75,7 +87,7 @@ interface Names {
 export function checkNames(
   route: WrittenValue,
   { path, key, what, names }: Names,
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): void {
   for (const [index, named] of route.children?.get(key)?.children ?? []) {
     const { value, template, at } = named;
@@ -85,15 +97,11 @@ export function checkNames(
   }
 }
 
-function settled({ sources }: Ends, name: string): ConfiguredSource | null {
-  return sources.entries.get(name)?.settings ?? null;
-}
-
 /** Reports flaws of a filter for events of these sources. */
 export function checkFilter(
   { where, from }: Pick<Route, 'where' | 'from'>,
   { written, path, classes }: RouteAt,
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): void {
   if (where === undefined) return;
   const at = written.children?.get('where') ?? written;
@@ -143,7 +151,7 @@ function sourceFlaw(value: unknown, from: readonly string[]): string | null {
 function checkRedacted(
   { redact = [] }: Route,
   { written, path, classes }: RouteAt,
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): void {
   const list = written.children?.get('redact');
   for (const [index, dotted] of redact.entries()) {
@@ -162,7 +170,7 @@ interface RouteTo {
 }
 
 /** Pages for a sink must be upstream's responses, or the archive proves nothing. */
-function checkPages(route: Route, at: RouteTo, { flaws }: BlockReading): void {
+function checkPages(route: Route, at: RouteTo, flaws: Flaws): void {
   const { written, path, sinks } = at;
   const takers = route.to.filter(
     (name) => sinks.entries.get(name)?.settings?.definition.takes === 'pages',
@@ -180,7 +188,7 @@ function checkPages(route: Route, at: RouteTo, { flaws }: BlockReading): void {
   }
 }
 
-function checkRedaction(route: Route, at: RouteTo, { flaws }: BlockReading): void {
+function checkRedaction(route: Route, at: RouteTo, flaws: Flaws): void {
   const { written, path, sinks } = at;
   const changes = { redact: 'redacted', mask: 'masked' } as const;
   for (const key of ['redact', 'mask'] as const) {

@@ -3,7 +3,8 @@
 
 import type { Schedule } from '../contracts/index.ts';
 import { cronFault, nearest, parseCron } from '../tools/index.ts';
-import { type BlockReading, shown, withoutReferences } from './block.ts';
+import { shown, withoutReferences } from './block.ts';
+import type { Flaws } from './flaws.ts';
 import type { NamedBlock } from './section.ts';
 import { everyMsDefault } from './shape.ts';
 
@@ -18,7 +19,7 @@ export interface ScheduleKeys {
 export function readSchedule(
   { every, schedule, timezone }: ScheduleKeys,
   { written, path }: NamedBlock<null>,
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): Schedule | null {
   const before = flaws.count;
   const report = (key: keyof ScheduleKeys, message: string, atKey = false) => {

@@ -4,17 +4,21 @@
 
 import type { OwnThing } from '../contracts/config.ts';
 import { hint } from '../tools/index.ts';
-import { type BlockReading, isPartlyUnset, locate, shown, withoutReferences } from './block.ts';
-import type { Path } from './flaws.ts';
+import { isPartlyUnset, locate, shown, withoutReferences } from './block.ts';
+import type { Flaws, Path } from './flaws.ts';
 import { namePattern } from './shape.ts';
 import type { WrittenValue } from './written.ts';
 
-/** One named block; `settings` is null before it is read, or if it is invalid. */
-export interface NamedBlock<T> {
-  readonly name: string;
+/** One block as written; `settings` is null before it is read, or if it is invalid. */
+export interface WrittenBlock<T> {
   readonly written: WrittenValue;
   readonly path: Path;
   readonly settings: T | null;
+}
+
+/** One block of a section. */
+export interface NamedBlock<T> extends WrittenBlock<T> {
+  readonly name: string;
 }
 
 /** The blocks of a section by name, in the order of the file. */
@@ -43,7 +47,7 @@ const singular = { upstreams: 'upstream', sources: 'source', sinks: 'sink' } as 
 export function readSection(
   top: WrittenValue,
   key: keyof typeof singular,
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): Section<null> {
   const written = top.children?.get(key);
   const one = singular[key];
@@ -78,7 +82,7 @@ export function readSection(
 export function reportBlockFlaw(
   message: string,
   { written, path }: Pick<NamedBlock<unknown>, 'written' | 'path'>,
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): void {
   const keys = /^[a-z_]+(\.[a-z_]+)*/.exec(message)?.[0].split('.') ?? [];
   const { found, steps } = locate(written, keys);
@@ -95,7 +99,7 @@ export function reportBlockFlaw(
 export function definitionOf<T extends { readonly type: string }>(
   list: readonly T[],
   at: { readonly written: WrittenValue; readonly path: Path; readonly what: string },
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): T | null {
   const { written, path, what } = at;
   if (written.broken) return null;
@@ -136,7 +140,7 @@ interface Configured<S> {
 export function reportShared<S>(
   what: 'source' | 'sink',
   section: Section<Configured<S>>,
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): void {
   const owners = new Map<string, string>();
   const alikes = new Map<string, { readonly name: string; readonly value: string }>();

@@ -8,20 +8,26 @@ import { join } from 'node:path';
 import type { MemberSettings } from '../cluster/index.ts';
 import type { DriftSettings } from '../contracts/index.ts';
 import type { UpstreamSettings } from '../upstream/index.ts';
-import type { BlockReading } from './block.ts';
+import type { Flaws } from './flaws.ts';
 import type { ConfiguredSink } from './sinks.ts';
 import type { ConfiguredSource } from './sources.ts';
 
-/** The parts of a config that are distributed. */
-interface Work {
+/** The parts of a config by which its work is distributed. */
+interface Shared {
+  readonly state: { readonly kafka: Pick<MemberSettings, 'shards'> | null };
+  readonly upstreams: Readonly<Record<string, UpstreamSettings>>;
+  readonly sources: Readonly<Record<string, ConfiguredSource>>;
+  readonly sinks: Readonly<Record<string, ConfiguredSink>>;
+  readonly watch: { readonly drift: Pick<DriftSettings, 'changes' | 'trail'> | null };
+}
+
+/** The parts of a config that differ between shards. */
+interface Work extends Shared {
   readonly state: {
     readonly dir: string;
     readonly places: readonly string[];
     readonly kafka: MemberSettings | null;
   };
-  readonly upstreams: Readonly<Record<string, UpstreamSettings>>;
-  readonly sources: Readonly<Record<string, ConfiguredSource>>;
-  readonly sinks: Readonly<Record<string, ConfiguredSink>>;
   readonly watch: { readonly drift: DriftSettings | null };
 }
 
@@ -93,7 +99,7 @@ export function ofShard<C extends Work>(config: C, shard: number): C {
 }
 
 /** The sinks for a single shard: a shard number in a setting is 0. */
-export function sinksOfOne({ state, sinks }: Pick<Work, 'state' | 'sinks'>): Work['sinks'] {
+export function sinksOfOne({ state, sinks }: Pick<Shared, 'state' | 'sinks'>): Shared['sinks'] {
   if (state.kafka === null || countOf({ state }) > 1) return sinks;
   const isAsked = ({ definition, settings }: ConfiguredSink) => {
     const own = definition.own?.(settings) ?? null;
@@ -104,20 +110,14 @@ export function sinksOfOne({ state, sinks }: Pick<Work, 'state' | 'sinks'>): Wor
   );
 }
 
-/** Reports settings that several processes or shards cannot share. */
-export function checkShards(
-  config: Work,
-  {
-    flaws,
-    at,
-  }: Pick<BlockReading, 'flaws'> & { readonly at: Parameters<BlockReading['flaws']['add']>[0] },
-): void {
+/** Reports settings that several processes or shards cannot share; `at`: the offset of `state.kafka.shards`. */
+export function checkShards(config: Shared, at: number | null, flaws: Flaws): void {
   for (const [name, { definition, settings }] of Object.entries(config.sinks)) {
     const { key, flawIfShared } = definition.own?.(settings) ?? {};
     if (config.state.kafka === null || key === undefined || flawIfShared === undefined) continue;
     flaws.add(at, ['sinks', name, key], flawIfShared);
   }
-  checkPins(config, { flaws, at });
+  checkPins(config, at, flaws);
   if (countOf(config) === 1) return;
   for (const [name, { definition, settings }] of Object.entries(config.sinks)) {
     const own = definition.own?.(settings) ?? null;
@@ -127,8 +127,8 @@ export function checkShards(
     flaws.add(at, ['sinks', name, own.key], what);
   }
   const shardOfSource = (name: string) => {
-    const upstream = config.sources[name]?.settings.upstream;
-    return upstream === undefined ? null : shardIn(config, upstream);
+    const upstream = config.sources[name]?.settings.upstream ?? '';
+    return Object.hasOwn(config.upstreams, upstream) ? shardIn(config, upstream) : null;
   };
   const together = [
     ...Object.entries(config.sources).map(([name, { definition, settings }]) => {
@@ -144,7 +144,8 @@ export function checkShards(
     },
   ];
   for (const { path, names } of [...together, ...listening(config)]) {
-    const [first, ...others] = names;
+    // One without an upstream is in no shard, and reported already.
+    const [first, ...others] = names.filter((one) => shardOfSource(one) !== null);
     const far = others.find((one) => shardOfSource(one) !== shardOfSource(first ?? one));
     if (far === undefined) continue;
     const what = `${first} and ${far} are of upstreams in different shards, and each is a process that knows nothing of the other; have both read by one client, or set state.kafka.shards to 1`;
@@ -153,7 +154,7 @@ export function checkShards(
 }
 
 /** Reports upstreams pinned to a shard that does not exist, or to another one than their mates. */
-function checkPins(config: Work, { flaws, at }: Parameters<typeof checkShards>[1]): void {
+function checkPins(config: Shared, at: number | null, flaws: Flaws): void {
   if (config.state.kafka === null) return;
   const count = countOf(config);
   for (const name of Object.keys(config.upstreams)) {
@@ -176,7 +177,7 @@ function checkPins(config: Work, { flaws, at }: Parameters<typeof checkShards>[1
 }
 
 /** Sources with a shared external resource, such as a listen address. */
-function listening({ sources }: Pick<Work, 'sources'>) {
+function listening({ sources }: Pick<Shared, 'sources'>) {
   const shared = Object.entries(sources).flatMap(([name, { definition, settings }]) => {
     const { alike } = definition.own?.(settings) ?? {};
     return alike === undefined ? [] : [{ name, of: alike.of }];
@@ -187,12 +188,15 @@ function listening({ sources }: Pick<Work, 'sources'>) {
   }));
 }
 
-function countOf({ state }: Pick<Work, 'state'>): number {
+function countOf({ state }: Pick<Shared, 'state'>): number {
   return state.kafka?.shards ?? 1;
 }
 
 /** The shard of an upstream: the pinned one, or the one computed from its leader's name. */
-function shardIn(config: Pick<Work, 'state' | 'upstreams' | 'sources'>, upstream: string): number {
+function shardIn(
+  config: Pick<Shared, 'state' | 'upstreams' | 'sources'>,
+  upstream: string,
+): number {
   const leader = leadersIn(config).get(upstream) ?? upstream;
   const pinned = shardMates(config, upstream).find((name) => pinOf(config, name) !== null);
   const number = pinned === undefined ? null : pinOf(config, pinned);
@@ -204,7 +208,7 @@ function shardIn(config: Pick<Work, 'state' | 'upstreams' | 'sources'>, upstream
  * its sources.
  */
 export function shardMates(
-  config: Pick<Work, 'upstreams' | 'sources'>,
+  config: Pick<Shared, 'upstreams' | 'sources'>,
   upstream: string,
 ): readonly string[] {
   const leaders = leadersIn(config);
@@ -212,14 +216,14 @@ export function shardMates(
   return [...leaders].flatMap(([name, of]) => (of === leader ? [name] : [])).sort();
 }
 
-function pinOf({ upstreams }: Pick<Work, 'upstreams'>, name: string): number | null {
+function pinOf({ upstreams }: Pick<Shared, 'upstreams'>, name: string): number | null {
   return (Object.hasOwn(upstreams, name) ? upstreams[name]?.shard : null) ?? null;
 }
 
 /** Computed for each source of each shard, and constant for a config. */
-const known = new WeakMap<Work['upstreams'], ReadonlyMap<string, string>>();
+const known = new WeakMap<Shared['upstreams'], ReadonlyMap<string, string>>();
 
-function leadersIn(config: Pick<Work, 'upstreams' | 'sources'>): ReadonlyMap<string, string> {
+function leadersIn(config: Pick<Shared, 'upstreams' | 'sources'>): ReadonlyMap<string, string> {
   const leaders = known.get(config.upstreams) ?? leadersOf(config);
   known.set(config.upstreams, leaders);
   return leaders;
@@ -233,7 +237,7 @@ function leadersIn(config: Pick<Work, 'upstreams' | 'sources'>): ReadonlyMap<str
 function leadersOf({
   upstreams,
   sources,
-}: Pick<Work, 'upstreams' | 'sources'>): ReadonlyMap<string, string> {
+}: Pick<Shared, 'upstreams' | 'sources'>): ReadonlyMap<string, string> {
   const inOrder = Object.entries(upstreams).sort(([a], [b]) => (a < b ? -1 : 1));
   const clients = Map.groupBy(inOrder, ([, settings]) => clientOf(settings));
   const first = new Map(

@@ -4,18 +4,12 @@
 import { sinks } from '../../connectors/index.ts';
 import { formats, formatsOf } from '../../formats/index.ts';
 import type { FormatChoice, SinkDefinition, SinkSettings } from '../contracts/config.ts';
+import { invariant, type Route } from '../contracts/index.ts';
 import { hint } from '../tools/index.ts';
-import { type BlockReading, parseBlock, shown } from './block.ts';
+import { parseBlock, shown } from './block.ts';
 import type { Flaws, Path } from './flaws.ts';
-import {
-  definitionOf,
-  type NamedBlock,
-  reportBlockFlaw,
-  reportShared,
-  type Section,
-} from './section.ts';
+import { definitionOf, type NamedBlock, reportBlockFlaw, type Section } from './section.ts';
 import { formatBlock, sinkBlock } from './shape.ts';
-import { checkTlsFiles } from './tls-files.ts';
 import type { WrittenValue } from './written.ts';
 
 /** One sink as configured. */
@@ -31,16 +25,16 @@ export interface ConfiguredSink {
 }
 
 /** Batch bounds if neither config nor sink sets any. */
-export const batchDefault = { events: 1_000, bytes: 1024 * 1024, waitMs: 1_000 };
+const batchDefault = { events: 1_000, bytes: 1024 * 1024, waitMs: 1_000 };
 
 /** Reads all sinks. */
-export function readSinks(section: Section<null>, reading: BlockReading): Section<ConfiguredSink> {
-  const read = section.map((entry) => {
-    const before = reading.flaws.count;
-    const definition = definitionOf(sinks, { ...entry, what: 'sink' }, reading);
+export function readSinks(section: Section<null>, flaws: Flaws): Section<ConfiguredSink> {
+  return section.map((entry) => {
+    const before = flaws.count;
+    const definition = definitionOf(sinks, { ...entry, what: 'sink' }, flaws);
     if (definition === null) return null;
-    const parsed = parseBlock(sinkBlock(definition), entry, reading);
-    const chosen = readFormat(definition, entry, reading);
+    const parsed = parseBlock(sinkBlock(definition), entry, flaws);
+    const chosen = readFormat(definition, entry, flaws);
     if (parsed === undefined || chosen === null) return null;
     const {
       batch,
@@ -50,12 +44,13 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
       format: _,
       ...settings
     } = { format: null, own_process: false, ...parsed };
-    checkWhole({ entry, definition, settings, chosen }, reading);
+    const flaw = definition.flaw?.(settings, chosen) ?? null;
+    if (flaw !== null) reportBlockFlaw(flaw, entry, flaws);
     if (retry.min > retry.max) {
-      reportBlockFlaw('retry.min is longer than retry.max', entry, reading);
+      reportBlockFlaw('retry.min is longer than retry.max', entry, flaws);
     }
-    if (reading.flaws.count > before) return null;
-    const format = wrapped({ definition, settings, chosen, entry }, reading);
+    if (flaws.count > before) return null;
+    const format = wrapped({ definition, settings, chosen, entry }, flaws);
     if (format === null) return null;
     const usual = definition.batch ?? batchDefault;
     return {
@@ -71,17 +66,50 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
       residency,
     };
   });
-  // Two sinks on one file interleave lines; two on one transactional id fence each other.
-  reportShared('sink', read, reading);
-  return read;
+}
+
+type Sinks = Readonly<Record<string, ConfiguredSink>>;
+
+/**
+ * The sinks with those that accompany them, such as an archive's lake, and the routes extended to them. A companion
+ * receives the events of its main sink, under a name that no config can use.
+ */
+export function withCompanions(sinks: Sinks, routes: readonly Route[]) {
+  const added = new Map<string, string>();
+  const whole = Object.entries(sinks).flatMap(([name, sink]): [string, ConfiguredSink][] => {
+    const companion = sink.definition.companion?.(sink.settings) ?? null;
+    if (companion === null) return [[name, sink]];
+    const { definition, settings, suffix } = companion;
+    added.set(name, `${name}.${suffix}`);
+    const format = formats.find(({ type }) => type === definition.usualFormat);
+    invariant(format !== undefined, `the format ${definition.usualFormat} is listed`);
+    const own: ConfiguredSink = {
+      definition,
+      settings,
+      format: formatBlock(format).parse({ type: format.type }),
+      batch: definition.batch ?? batchDefault,
+      retry: sink.retry,
+    };
+    return [
+      [name, sink],
+      [`${name}.${suffix}`, own],
+    ];
+  });
+  return {
+    sinks: Object.fromEntries(whole) as Sinks,
+    routes: routes.map((route) => ({
+      ...route,
+      to: route.to.flatMap((name) => [name, ...(added.has(name) ? [`${added.get(name)}`] : [])]),
+    })),
+  };
 }
 
 /** Reports sink keys of older versions that no longer have an effect. */
-export function ignoredKeyNotices(section: Section<unknown>, notices: Flaws): void {
+export function ignoredKeyNotices(section: Section<unknown>, flaws: Flaws): void {
   for (const { written, path } of section.entries.values()) {
     const key = written.children?.get('own_process');
     if (key === undefined) continue;
-    notices.add(
+    flaws.ignore(
       key.keyAt,
       [...path, 'own_process'],
       'this key has no effect: the process of a shard sends to all of its sinks; remove the key',
@@ -105,7 +133,7 @@ function isChoice(value: unknown): value is FormatChoice {
 function readFormat(
   definition: SinkDefinition,
   entry: NamedBlock<null>,
-  reading: BlockReading,
+  flaws: Flaws,
 ): FormatChoice | null {
   const path: Path = [...entry.path, 'format'];
   const isRequested = definition.takes !== 'pages';
@@ -115,7 +143,7 @@ function readFormat(
   const type = short ? written : written?.children?.get('type');
   if (written !== undefined && typeof type?.value !== 'string') {
     const requested = `expected a format: ${formatsOf(definition).join(', ')}, or { type: …, … }`;
-    if (!type?.broken) reading.flaws.add(type?.at ?? written.at, path, requested);
+    if (!type?.broken) flaws.add(type?.at ?? written.at, path, requested);
     return null;
   }
   const isKnown = typeof type?.value === 'string' && type.unset === null;
@@ -123,18 +151,18 @@ function readFormat(
   const format = formats.find((one) => one.type === requested);
   if (format === undefined || !formatsOf(definition).includes(format.type)) {
     if (type !== undefined)
-      reportFormat(definition, { type, path, known: format !== undefined }, reading);
+      reportFormat(definition, { type, path, known: format !== undefined }, flaws);
     return null;
   }
   const block = formatBlock(format);
   if (written === undefined || short || !isKnown) return block.parse({ type: format.type });
-  return parseBlock(block, { written, path }, reading) ?? null;
+  return parseBlock(block, { written, path }, flaws) ?? null;
 }
 
 function reportFormat(
   definition: SinkDefinition,
   at: { readonly type: WrittenValue; readonly path: Path; readonly known: boolean },
-  { flaws }: BlockReading,
+  flaws: Flaws,
 ): void {
   const { type, path, known } = at;
   const carries = formatsOf(definition);
@@ -163,7 +191,7 @@ function wrapped(
     readonly chosen: FormatChoice;
     readonly entry: NamedBlock<null>;
   },
-  reading: BlockReading,
+  flaws: Flaws,
 ): FormatChoice | null {
   const { definition, settings, chosen, entry } = at;
   if (definition.format === undefined) return chosen;
@@ -172,7 +200,7 @@ function wrapped(
   for (const [key, { keyAt }] of written?.children ?? []) {
     if (key === 'type' || !Object.hasOwn(definition.fields, key)) continue;
     const message = `${key} is a key of the ${definition.type} sink itself: write it beside format`;
-    reading.flaws.add(keyAt, [...entry.path, 'format', key], message);
+    flaws.add(keyAt, [...entry.path, 'format', key], message);
     reported = true;
   }
   if (reported) return null;
@@ -181,21 +209,6 @@ function wrapped(
   const parsed = format && formatBlock(format).safeParse(whole);
   if (parsed?.success) return parsed.data;
   const message = `the settings of this ${definition.type} sink and its format do not go together`;
-  reading.flaws.add(written?.at ?? entry.written.at, [...entry.path, 'format'], message);
+  flaws.add(written?.at ?? entry.written.at, [...entry.path, 'format'], message);
   return null;
-}
-
-function checkWhole(
-  at: {
-    readonly entry: NamedBlock<null>;
-    readonly definition: SinkDefinition;
-    readonly settings: SinkSettings;
-    readonly chosen: FormatChoice;
-  },
-  reading: BlockReading,
-): void {
-  const flaw = at.definition.flaw?.(at.settings, at.chosen) ?? null;
-  if (flaw !== null) reportBlockFlaw(flaw, at.entry, reading);
-  checkTlsFiles(at.entry, reading, { pairs: flaw === null });
-  checkTlsFiles(at.entry, reading, { block: 'tsa' });
 }

@@ -1,5 +1,5 @@
-// The `sources` of a config: each block by its type's declaration, and checks that need its upstream. A source without
-// a schedule is read every 30 seconds.
+// The `sources` of a config: each block by its type's declaration, and the check of sources against their upstreams. A
+// source without a schedule is read every 30 seconds.
 
 import type { z } from 'zod';
 import { sources } from '../../connectors/sources/index.ts';
@@ -17,18 +17,11 @@ import {
 import { mappingFlaws } from '../normalise/index.ts';
 import { hint } from '../tools/index.ts';
 import type { UpstreamSettings } from '../upstream/index.ts';
-import { type BlockReading, locate, parseBlock, shown, withoutReferences } from './block.ts';
-import type { Path } from './flaws.ts';
+import { locate, parseBlock, shown, withoutReferences } from './block.ts';
+import type { Flaws, Path } from './flaws.ts';
 import { readSchedule } from './schedule.ts';
-import {
-  definitionOf,
-  type NamedBlock,
-  reportBlockFlaw,
-  reportShared,
-  type Section,
-} from './section.ts';
+import { definitionOf, type NamedBlock, reportBlockFlaw, type Section } from './section.ts';
 import { sourceBlock } from './shape.ts';
-import { checkTlsFiles } from './tls-files.ts';
 import type { WrittenValue } from './written.ts';
 
 /** One source as configured. */
@@ -47,38 +40,32 @@ export interface ConfiguredSource {
 }
 
 /** Reads all sources. */
-export function readSources(
-  section: Section<null>,
-  upstreams: Section<UpstreamSettings>,
-  reading: BlockReading,
-): Section<ConfiguredSource> {
-  const read = section.map((entry): ConfiguredSource | null => {
-    const before = reading.flaws.count;
-    const upstream = upstreamOf(entry, upstreams, reading);
-    const definition = definitionOf(sources, { ...entry, what: 'source' }, reading);
+export function readSources(section: Section<null>, flaws: Flaws): Section<ConfiguredSource> {
+  return section.map((entry): ConfiguredSource | null => {
+    const before = flaws.count;
+    const definition = definitionOf(sources, { ...entry, what: 'source' }, flaws);
     if (definition === null) return null;
-    if (upstream) checkApi({ entry, definition, upstream }, reading);
-    const parsed = parseBlock(sourceBlock(definition), entry, reading);
+    const parsed = parseBlock(sourceBlock(definition), entry, flaws);
     if (parsed === undefined) return null;
     // The engine's own keys are settings too: only the connector's are typed by its fields.
     const settings: SourceSettings = withoutUnsetFilter(parsed, entry.written);
-    const schedule = readSchedule(parsed, entry, reading);
-    checkWhole({ entry, definition, settings, upstream }, reading);
+    const schedule = readSchedule(parsed, entry, flaws);
+    checkMapping(definition.reading(settings).mapping, entry, flaws);
     if (schedule === null) return null;
     const expectMs = parsed.expect_every ?? null;
     if (expectMs !== null && 'everyMs' in schedule && expectMs <= schedule.everyMs) {
       const flaw = 'expect_every is no longer than every, so that all would be silent all the time';
-      reportBlockFlaw(flaw, entry, reading);
+      reportBlockFlaw(flaw, entry, flaws);
     }
     const volume = parsed.expect_volume;
     if (volume !== undefined && 'everyMs' in schedule && volume.per < schedule.everyMs) {
       const flaw =
         'expect_volume.per is shorter than every, so that a period could pass without a poll';
-      reportBlockFlaw(flaw, entry, reading);
+      reportBlockFlaw(flaw, entry, flaws);
     }
     // Without a known upstream no stream can be created.
     const isUnknown = entry.written.children?.get('upstream')?.unset != null;
-    if (reading.flaws.count > before || isUnknown) return null;
+    if (flaws.count > before || isUnknown) return null;
     const succeeds = successionOf(parsed.succeeds);
     const expectVolume = volume && { perMs: volume.per, atLeast: volume.at_least };
     return {
@@ -87,8 +74,6 @@ export function readSources(
       ...(succeeds && { succeeds }),
     };
   });
-  reportShared('source', read, reading);
-  return read;
 }
 
 /** `succeeds` in the engine's form. */
@@ -108,53 +93,11 @@ function withoutUnsetFilter(settings: SourceSettings, written: WrittenValue): So
   return { ...settings, each: { ...each, where: undefined } };
 }
 
-function upstreamOf(
-  { written, path }: NamedBlock<null>,
-  upstreams: Section<UpstreamSettings>,
-  { flaws }: BlockReading,
-): NamedBlock<UpstreamSettings> | null {
-  const named = written.children?.get('upstream');
-  if (named === undefined || typeof named.value !== 'string') return null;
-  const upstream = upstreams.entries.get(named.value);
-  if (upstream !== undefined) return upstream;
-  const near = named.template === null ? hint(named.value, upstreams.names) : '';
-  flaws.add(named.at, [...path, 'upstream'], `unknown upstream ${shown(named)}${near}`);
-  return null;
-}
-
-interface Together {
-  readonly entry: NamedBlock<null>;
-  readonly definition: SourceDefinition;
-  readonly upstream: NamedBlock<UpstreamSettings> | null;
-}
-
-/** A wrong API is reported even if the upstream's block has other flaws. */
-function checkApi({ entry, definition, upstream }: Together, { flaws }: BlockReading): void {
-  const api = upstream?.written.children?.get('api');
-  if ((api?.value !== 'unified' && api?.value !== 'services') || api.unset !== null) return;
-  if (definition.apis.includes(api.value)) return;
-  const named = entry.written.children?.get('upstream');
-  flaws.add(
-    named?.at ?? entry.written.at,
-    [...entry.path, 'upstream'],
-    `${definition.type} reads an upstream with api: ${definition.apis.join(' or ')}, and ${upstream?.name} is ${api.value}`,
-  );
-}
-
-function checkWhole(
-  { entry, definition, upstream, settings }: Together & { readonly settings: SourceSettings },
-  reading: BlockReading,
+function checkMapping(
+  mapping: ReturnType<SourceDefinition['reading']>['mapping'],
+  entry: NamedBlock<null>,
+  flaws: Flaws,
 ): void {
-  if (upstream?.settings) {
-    const isLooked = requestedLookups(settings).length > 0;
-    const flaw =
-      isLooked && upstream.settings.api !== 'services'
-        ? 'enrich needs an upstream with api: services, which has the look-ups'
-        : (definition.flaw?.(settings, upstream.settings) ?? null);
-    if (flaw !== null) reportBlockFlaw(flaw, entry, reading);
-  }
-  checkTlsFiles(entry, reading);
-  const { mapping } = definition.reading(settings);
   if (mapping === undefined) return;
   const written = entry.written.children?.get('mapping') ?? entry.written;
   for (const { path, message } of mappingFlaws(mapping)) {
@@ -163,7 +106,7 @@ function checkWhole(
     // The flaw concerns the attribute's name, and the name is the key.
     const at = steps.length > 1 ? found.keyAt : found.at;
     const said = withoutReferences(message, written);
-    reading.flaws.add(at ?? found.at, [...entry.path, 'mapping', ...steps], said);
+    flaws.add(at ?? found.at, [...entry.path, 'mapping', ...steps], said);
   }
 }
 
@@ -171,4 +114,42 @@ function checkWhole(
 function mappingSteps(path: string): Path {
   const [first = '', ...rest] = path.split('.');
   return rest.length === 0 ? [first] : [first, rest.join('.')];
+}
+
+/** Reports sources whose upstream does not exist, or has not what they read. */
+export function checkUpstreams(
+  sourcesOf: Section<ConfiguredSource>,
+  upstreams: Section<UpstreamSettings>,
+  flaws: Flaws,
+): void {
+  for (const entry of sourcesOf.entries.values()) {
+    const named = entry.written.children?.get('upstream');
+    if (named === undefined || typeof named.value !== 'string') continue;
+    const upstream = upstreams.entries.get(named.value);
+    if (upstream === undefined) {
+      const near = named.template === null ? hint(named.value, upstreams.names) : '';
+      const message = `unknown upstream ${shown(named)}${near}`;
+      flaws.add(named.at, [...entry.path, 'upstream'], message);
+      continue;
+    }
+    const wrongApi = apiFlaw(entry, upstream);
+    if (wrongApi !== null) flaws.add(named.at, [...entry.path, 'upstream'], wrongApi);
+    if (entry.settings === null || upstream.settings === null) continue;
+    const { definition, settings } = entry.settings;
+    const isLooked = requestedLookups(settings).length > 0;
+    const flaw =
+      isLooked && upstream.settings.api !== 'services'
+        ? 'enrich needs an upstream with api: services, which has the look-ups'
+        : (definition.flaw?.(settings, upstream.settings) ?? null);
+    if (flaw !== null) reportBlockFlaw(flaw, entry, flaws);
+  }
+}
+
+/** A wrong API is reported even if both blocks have other flaws. */
+function apiFlaw({ written }: NamedBlock<unknown>, upstream: NamedBlock<unknown>): string | null {
+  const definition = sources.find(({ type }) => type === written.children?.get('type')?.value);
+  const api = upstream.written.children?.get('api');
+  if ((api?.value !== 'unified' && api?.value !== 'services') || api.unset !== null) return null;
+  if (definition === undefined || definition.apis.includes(api.value)) return null;
+  return `${definition.type} reads an upstream with api: ${definition.apis.join(' or ')}, and ${upstream.name} is ${api.value}`;
 }

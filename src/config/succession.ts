@@ -5,14 +5,14 @@
 import type { Route, Succession } from '../contracts/index.ts';
 import { type ClassName, classNames } from '../normalise/index.ts';
 import { hint } from '../tools/index.ts';
-import { type BlockReading, locate } from './block.ts';
+import { locate } from './block.ts';
 import { auditClasses } from './event-paths.ts';
-import type { Ends } from './routes.ts';
-import { type NamedBlock, Section } from './section.ts';
+import type { Flaws } from './flaws.ts';
+import { type NamedBlock, Section, type WrittenBlock } from './section.ts';
 import type { ConfiguredSource } from './sources.ts';
 
 /** Reports flaws of the pairs of a config. */
-export function checkSuccession(sources: Section<ConfiguredSource>, reading: BlockReading): void {
+export function checkSuccession(sources: Section<ConfiguredSource>, flaws: Flaws): void {
   const successors = new Map<string, string>();
   for (const entry of sources.entries.values()) {
     const succeeds = entry.settings?.succeeds;
@@ -21,7 +21,7 @@ export function checkSuccession(sources: Section<ConfiguredSource>, reading: Blo
     successors.set(succeeds.source, successors.get(succeeds.source) ?? entry.name);
     if (flaw === null) continue;
     const { found } = locate(entry.written, ['succeeds', 'source']);
-    reading.flaws.add(found.at, [...entry.path, 'succeeds', 'source'], flaw);
+    flaws.add(found.at, [...entry.path, 'succeeds', 'source'], flaw);
   }
 }
 
@@ -140,33 +140,55 @@ function wayBack(name: string, sources: Section<ConfiguredSource>): readonly str
   }
 }
 
-/** The routes, extended so that a successor without a route uses its predecessor's. */
+/** The routes; a source that no route names uses those of its predecessor. */
 export function withSuccessors(
+  routes: readonly WrittenBlock<Route>[],
+  sources: Section<ConfiguredSource>,
+): readonly WrittenBlock<Route>[] {
+  const named = new Set(routes.flatMap(({ settings }) => settings?.from ?? []));
+  const unnamed = sources.names.filter((name) => !named.has(name));
+  const routedAs = new Map(unnamed.map((name) => [name, predecessorIn(named, name, sources)]));
+  return routes.map((route) => {
+    const { settings } = route;
+    if (settings === null) return route;
+    const added = unnamed.filter((name) => settings.from.includes(routedAs.get(name) ?? ''));
+    return { ...route, settings: { ...settings, from: [...settings.from, ...added] } };
+  });
+}
+
+/** The nearest predecessor that a route names; null: none. */
+function predecessorIn(
+  named: ReadonlySet<string>,
+  name: string,
+  sources: Section<ConfiguredSource>,
+): string | null {
+  const passed = new Set<string>();
+  for (let at: string | undefined = name; at !== undefined && !passed.has(at); ) {
+    if (named.has(at)) return at;
+    passed.add(at);
+    at = sources.entries.get(at)?.settings?.succeeds?.source;
+  }
+  return null;
+}
+
+/** Reports successors that reach fewer sinks than their predecessors. */
+export function checkSuccessorRoutes(
   routes: readonly Route[],
-  { sources }: Pick<Ends, 'sources'>,
-  reading: BlockReading,
-): readonly Route[] {
-  let all = routes;
-  const named = new Set(routes.flatMap(({ from }) => from));
+  sources: Section<ConfiguredSource>,
+  flaws: Flaws,
+): void {
   for (const { name, settings, written, path } of sources.entries.values()) {
     const old = settings?.succeeds?.source;
-    if (old === undefined || routes.length === 0) continue;
-    if (!named.has(name)) {
-      all = all.map((route) =>
-        route.from.includes(old) ? { ...route, from: [...route.from, name] } : route,
-      );
-      continue;
-    }
-    const missing = [...sinksOf(all, old).difference(sinksOf(all, name))];
+    if (old === undefined) continue;
+    const missing = [...sinksOf(routes, old).difference(sinksOf(routes, name))];
     if (missing.length === 0) continue;
     const { found } = locate(written, ['succeeds', 'source']);
-    reading.flaws.add(
+    flaws.add(
       found.at,
       [...path, 'succeeds', 'source'],
       `${old} is routed to ${missing.join(', ')} and ${name} is not; route it there, or name ${name} in no route: it then goes where ${old} goes`,
     );
   }
-  return all;
 }
 
 function sinksOf(routes: readonly Route[], source: string): Set<string> {

@@ -15,7 +15,6 @@
 //         archive: null                   nothing: not routed, or filtered out
 
 import { dirname, resolve } from 'node:path';
-import { LineCounter } from 'yaml';
 import { z } from 'zod';
 import { ExportError } from '../contracts/index.ts';
 import { hint } from '../tools/index.ts';
@@ -90,16 +89,14 @@ export interface TestableNames {
  * `nameFlaws` checks the names once the config is known.
  */
 export function readTests(file: string, configEnv: Surroundings): TestsFile {
-  const lines = new LineCounter();
-  const flaws = new Flaws(lines);
-  const top = readWritten(textOf(file, configEnv), { lines, flaws, around: configEnv });
-  const keys =
-    top && parseBlock(fileKeys, { written: top, path: [] }, { flaws, around: configEnv });
+  const flaws = new Flaws();
+  const top = readWritten(textOf(file, configEnv), configEnv, flaws);
+  const keys = top && parseBlock(fileKeys, { written: top, path: [] }, flaws);
   const tests = [...(top?.children?.get('tests')?.children?.values() ?? [])].flatMap(
     (written, index) => {
       const path = ['tests', index];
-      const settings = parseBlock(testBlock, { written, path }, { flaws, around: configEnv });
-      return settings === undefined ? [] : [{ settings, place: placer(file, written, lines) }];
+      const settings = parseBlock(testBlock, { written, path }, flaws);
+      return settings === undefined ? [] : [{ settings, place: placer(file, written, flaws) }];
     },
   );
   if (flaws.count > 0 || !keys) throw invalid(flaws.list.map((flaw) => flawText(file, flaw)));
@@ -163,7 +160,7 @@ function textOf(file: string, configEnv: Surroundings): string {
   }
 }
 
-function placer(file: string, test: WrittenValue, lines: LineCounter): MappingTest['place'] {
+function placer(file: string, test: WrittenValue, { lines }: Flaws): MappingTest['place'] {
   return (path) => {
     const { found } = locate(test, path);
     const { line, col } = lines.linePos(found.keyAt ?? found.at);

@@ -3,40 +3,64 @@
 // the start of the process with its other sinks.
 
 import { type TlsFileKey, tlsFaults, tlsFileKeys, tlsNotices } from '../contracts/index.ts';
-import { type BlockReading, shown } from './block.ts';
-import { readFile, whyUnreadable } from './references.ts';
-import type { NamedBlock } from './section.ts';
+import { locate, shown } from './block.ts';
+import type { Blocks } from './blocks.ts';
+import type { Flaws, Path } from './flaws.ts';
+import { readFile, type Surroundings, whyUnreadable } from './references.ts';
+import type { WrittenBlock } from './section.ts';
 import type { WrittenValue } from './written.ts';
 
+/** The blocks with `tls` outside the sections of named blocks. */
+const single = [
+  ['status', 'otlp'],
+  ['log', 'otlp'],
+  ['state', 'kafka'],
+];
+
 /**
- * Adds a flaw for each file that cannot be read or used, a notice for each certificate outside its validity, and with
- * `pairs` a flaw for a certificate without its key.
+ * Adds a flaw for each file that cannot be read or used, and for a certificate without its key; a notice for each
+ * certificate outside its validity.
  */
 export function checkTlsFiles(
-  { written, path }: Pick<NamedBlock<unknown>, 'written' | 'path'>,
-  reading: BlockReading,
-  {
-    pairs = true,
-    block = 'tls',
-  }: { readonly pairs?: boolean; readonly block?: 'tls' | 'tsa' } = {},
+  { tree, upstreams, sources, sinks }: Blocks,
+  configEnv: Surroundings,
+  flaws: Flaws,
 ): void {
-  const tls = written.children?.get(block);
-  if (tls?.children == null) return;
-  const { flaws, notices } = reading;
-  const named = filesOf(tls);
-  const files = contentsOf(named, [...path, block], reading);
-  const add = (to: typeof flaws | undefined, key: TlsFileKey, message: string) => {
-    const file = named.get(key);
-    if (file !== undefined)
-      to?.add(file.at, [...path, block, key], `the file ${shown(file)} ${message}`);
-  };
-  for (const { key, message } of tlsFaults(files)) add(flaws, key, message);
-  for (const { key, message } of tlsNotices(files, Date.now())) add(notices, key, message);
-  const certificate = tls.children.get('cert_file');
-  const key = tls.children.get('key_file');
-  if (!pairs || (certificate === undefined) === (key === undefined)) return;
-  const at = (certificate ?? key)?.keyAt ?? tls.at;
-  flaws.add(at, [...path, 'tls'], 'cert_file and key_file belong together: set both or neither');
+  for (const path of single) {
+    const { found, steps } = locate(tree, path);
+    if (steps === path.length)
+      checkFilesOf({ written: found, path, settings: undefined }, configEnv, flaws);
+  }
+  for (const { entries } of [upstreams, sources, sinks]) {
+    for (const entry of entries.values()) checkFilesOf(entry, configEnv, flaws);
+  }
+}
+
+function checkFilesOf(
+  { written, path, settings }: WrittenBlock<unknown>,
+  configEnv: Surroundings,
+  flaws: Flaws,
+): void {
+  for (const block of ['tls', 'tsa']) {
+    const tls = written.children?.get(block);
+    if (tls?.children == null) continue;
+    const named = filesOf(tls);
+    const at = [...path, block];
+    const files = contentsOf({ named, at }, configEnv, flaws);
+    const add = (kind: 'add' | 'notice', key: TlsFileKey, message: string) => {
+      const file = named.get(key);
+      if (file !== undefined)
+        flaws[kind](file.at, [...at, key], `the file ${shown(file)} ${message}`);
+    };
+    for (const { key, message } of tlsFaults(files)) add('add', key, message);
+    for (const { key, message } of tlsNotices(files, Date.now())) add('notice', key, message);
+    const certificate = tls.children.get('cert_file');
+    const key = tls.children.get('key_file');
+    // The flaw of a block may be this one, in its own words.
+    if (settings === null || (certificate === undefined) === (key === undefined)) continue;
+    const text = 'cert_file and key_file belong together: set both or neither';
+    flaws.add((certificate ?? key)?.keyAt ?? tls.at, at, text);
+  }
 }
 
 /** The files whose names have no unset reference. */
@@ -51,9 +75,9 @@ function filesOf(tls: WrittenValue): ReadonlyMap<TlsFileKey, WrittenValue> {
 
 /** The contents of the files; a flaw for each that cannot be read. */
 function contentsOf(
-  named: ReadonlyMap<TlsFileKey, WrittenValue>,
-  path: NamedBlock<unknown>['path'],
-  { flaws, around: configEnv }: BlockReading,
+  { named, at }: { readonly named: ReadonlyMap<TlsFileKey, WrittenValue>; readonly at: Path },
+  configEnv: Surroundings,
+  flaws: Flaws,
 ): Partial<Record<TlsFileKey, Uint8Array>> {
   const contents: Partial<Record<TlsFileKey, Uint8Array>> = {};
   if (configEnv.placeholders !== undefined) return contents; // another machine may have the files
@@ -62,7 +86,7 @@ function contentsOf(
       contents[key] = readFile(String(file.value), configEnv);
     } catch (error) {
       const message = `the file ${shown(file)} cannot be read: ${whyUnreadable(error)}`;
-      flaws.add(file.at, [...path, key], message);
+      flaws.add(file.at, [...at, key], message);
     }
   }
   return contents;

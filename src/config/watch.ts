@@ -1,27 +1,23 @@
 // The `watch` of a config: whose changes are checked against which audit trails. Names must exist, and belong to
 // sources with changes, or with events.
 
-import type { DriftSettings } from '../contracts/index.ts';
-import { type BlockReading, parseBlock } from './block.ts';
+import type { Flaws } from './flaws.ts';
 import { checkNames } from './routes.ts';
 import type { Section } from './section.ts';
-import { watchBlock } from './shape.ts';
 import type { ConfiguredSource } from './sources.ts';
 import type { WrittenValue } from './written.ts';
 
-/** Reads it; null: nothing is watched. */
-export function readWatch(
+/** Reports names that do not exist, and sources on the wrong side. */
+export function checkWatch(
   written: WrittenValue | undefined,
   sources: Section<ConfiguredSource>,
-  reading: BlockReading,
-): DriftSettings | null {
-  const settings = parseBlock(watchBlock, { written, path: ['watch'] }, reading);
-  const drift = settings?.drift;
+  flaws: Flaws,
+): void {
   const at = written?.children?.get('drift');
-  if (drift === undefined || at === undefined) return null;
+  if (at === undefined) return;
   const path = ['watch', 'drift'];
   for (const key of ['changes', 'trail'] as const) {
-    checkNames(at, { path, key, what: 'source', names: sources }, reading);
+    checkNames(at, { path, key, what: 'source', names: sources }, flaws);
     for (const [index, { at: where, value }] of at.children?.get(key)?.children ?? []) {
       const source = sources.entries.get(String(value))?.settings ?? null;
       if (source === null) continue;
@@ -31,9 +27,7 @@ export function readWatch(
         key === 'changes'
           ? 'this source reports no configuration changes'
           : 'this source is no trail of events';
-      reading.flaws.add(where, [...path, key, index], what);
+      flaws.add(where, [...path, key, index], what);
     }
   }
-  const { changes, trail, within, match } = drift;
-  return { changes, trail, withinMs: within, match };
 }

@@ -8,7 +8,6 @@ import {
   isMap,
   isScalar,
   isSeq,
-  type LineCounter,
   type Pair,
   parseDocument,
   type YAMLMap,
@@ -20,11 +19,11 @@ import {
   fillPartly,
   parseTemplate,
   type ReferenceText,
+  type Rereading,
+  rereadingOf,
   type Surroundings,
-  shield,
-  unshield,
 } from './references.ts';
-import { reportSyntax } from './yaml-syntax.ts';
+import { reportSyntax, shield, unshield } from './yaml-syntax.ts';
 
 /** One value as written. */
 export interface WrittenValue {
@@ -36,6 +35,8 @@ export interface WrittenValue {
   readonly keyAt: number | null;
   /** Its parts, if the text has references. */
   readonly template: ReferenceText | null;
+  /** How its text is read again; null: it has no references, or one has no value. */
+  readonly rereading: Rereading | null;
   /** Its references have no value, and the value is a placeholder; null: the value is known. */
   readonly unset: Unset | null;
   /** Children by key or index; null for scalars. */
@@ -53,9 +54,9 @@ const valuesMax = 200_000;
 /** The file's values, or null if it is no YAML; flaws give the errors in both cases. */
 export function readWritten(
   text: string,
-  reading: { readonly lines: LineCounter; readonly flaws: Flaws; readonly around: Surroundings },
+  configEnv: Surroundings,
+  flaws: Flaws,
 ): WrittenValue | null {
-  const { flaws, lines, around: configEnv } = reading;
   if (text.length > textLengthMax) {
     flaws.add(null, [], 'the file is larger than a config can be (4 MiB)');
     return null;
@@ -64,16 +65,16 @@ export function readWritten(
     flaws.add(null, [], 'the file is not well-formed Unicode text');
     return null;
   }
-  const document = parse(text, lines);
+  const document = parse(text, flaws);
   if (document === null) {
     flaws.add(null, [], 'the file cannot be read as YAML: it is nested too deeply');
     return null;
   }
-  if (!reportSyntax(document, text, { lines, flaws })) return null;
+  if (!reportSyntax(document, text, flaws)) return null;
   return new Walk(flaws, configEnv).top(document);
 }
 
-function parse(text: string, lines: LineCounter): Document.Parsed | null {
+function parse(text: string, { lines }: Flaws): Document.Parsed | null {
   try {
     return parseDocument(shield(text), {
       version: '1.2',
@@ -100,7 +101,7 @@ type Collection = YAMLMap | YAMLSeq;
 /** One pass over the document, in its order, with aliases followed. */
 class Walk {
   readonly #flaws: Flaws;
-  readonly #around: Surroundings;
+  readonly #configEnv: Surroundings;
   readonly #anchors = new Map<string, unknown>();
   /** Open collections of the walk, to detect one that contains itself. */
   readonly #open = new Set<unknown>();
@@ -109,7 +110,7 @@ class Walk {
 
   constructor(flaws: Flaws, configEnv: Surroundings) {
     this.#flaws = flaws;
-    this.#around = configEnv;
+    this.#configEnv = configEnv;
   }
 
   top(document: Document.Parsed): WrittenValue | null {
@@ -228,9 +229,12 @@ class Walk {
       this.#flaws.add(at, place.path, template.message);
       return broken(place);
     }
-    const { textWith, unset: missing } = fillPartly(template, this.#around);
-    if (missing.length === 0) return { ...leaf(textWith(''), at, place), template };
-    if (this.#around.placeholders === undefined) {
+    const { textWith, unset: missing } = fillPartly(template, this.#configEnv);
+    if (missing.length === 0) {
+      const rereading = rereadingOf(template, this.#configEnv);
+      return { ...leaf(textWith(''), at, place), template, rereading };
+    }
+    if (this.#configEnv.placeholders === undefined) {
       for (const { why } of missing) this.#flaws.add(at, place.path, why ?? '');
     }
     const references = missing.map(({ reference }) => reference);
@@ -242,7 +246,7 @@ class Walk {
 
 function leaf(value: unknown, at: number, { keyAt }: Place): WrittenValue {
   return {
-    ...{ value, at, keyAt, template: null, unset: null },
+    ...{ value, at, keyAt, template: null, rereading: null, unset: null },
     ...{ children: null, isSecret: false, broken: false },
   };
 }

@@ -1,7 +1,8 @@
-// Reports the errors of a text that is not YAML, in an author's words and at the location of the mistake, which is
-// rarely where the parser fails: an unclosed quote continues to the end of the file.
+// Where YAML and a config differ: references, which YAML would cut, are shielded from its parser; and the errors of a
+// text that is not YAML are reported in an author's words at the location of the mistake, which is rarely where the
+// parser fails: an unclosed quote continues to the end of the file.
 
-import { type Document, type ErrorCode, type LineCounter, visit, type YAMLError } from 'yaml';
+import { type Document, type ErrorCode, visit, type YAMLError } from 'yaml';
 import type { Flaws } from './flaws.ts';
 
 // The library's own messages quote the text, which may be a misplaced secret.
@@ -36,29 +37,20 @@ const syntaxMessages: Readonly<Record<ErrorCode, string>> = {
 };
 
 /** True if the tree is usable for further checks. */
-export function reportSyntax(
-  document: Document.Parsed,
-  text: string,
-  { lines, flaws }: SyntaxReading,
-) {
+export function reportSyntax(document: Document.Parsed, text: string, flaws: Flaws) {
   let readable = true;
   let lineBefore = 0;
   for (const error of [...document.errors, ...document.warnings]) {
     // One mistake causes a chain of errors: the first of a line is the one to repair. Once the parser is lost,
     // unexpected tokens further on have no meaning.
     const { at, message } = slipOf(error, document, text);
-    const { line } = lines.linePos(at);
+    const { line } = flaws.lines.linePos(at);
     const follows = line === lineBefore || (!readable && error.code === 'UNEXPECTED_TOKEN');
     if (!follows) flaws.add(at, [], message);
     lineBefore = line;
     if (error.code !== 'TAG_RESOLVE_FAILED') readable = false;
   }
   return readable;
-}
-
-interface SyntaxReading {
-  readonly lines: LineCounter;
-  readonly flaws: Flaws;
 }
 
 /** The location of the mistake, which is rarely where the parser fails. */
@@ -98,4 +90,30 @@ function deeperLine(from: number, { errors }: Document.Parsed, text: string): nu
     return null;
   const begin = text.lastIndexOf('\n', lines.pos[1] - 1) + 1;
   return begin + text.slice(begin).search(/\S/);
+}
+
+/** One reference, or an escaped one, in the form allowed without quotes. Only a command may contain quotes. */
+const inText =
+  /\$+\{(?:[^{}"'\\\r\n]*|exec:(?:[^{}"'\\\r\n]|"[^"\\\r\n]*"|'[^'\\\r\n]+'(?!'))*)\}/g;
+const shieldBase = 0xdc00;
+
+/**
+ * Replaces each character of a reference by a lone low surrogate, which YAML ignores and no well-formed text contains.
+ * Offsets stay the same. Without this, `{ id: ${env:ID} }` would begin a mapping at the second brace.
+ */
+export function shield(text: string): string {
+  return text.replace(inText, (reference) =>
+    Array.from({ length: reference.length }, (_, i) => {
+      const unit = reference.charCodeAt(i);
+      return unit < 0x80 ? String.fromCharCode(shieldBase + unit) : reference.charAt(i);
+    }).join(''),
+  );
+}
+
+/** Undoes `shield`. */
+export function unshield(text: string): string {
+  if (text.isWellFormed()) return text;
+  return text.replace(/(?<![\ud800-\udbff])[\udc00-\udc7f]/g, (unit) =>
+    String.fromCharCode(unit.charCodeAt(0) - shieldBase),
+  );
 }

@@ -92,3 +92,11 @@ test('a mask after a route that passes everything is refused', () => {
     reported(`${masks('actor.user.name: last4', ", where: 'event.severity_id > 2'")}\n${plain}`),
   ).toBe('');
 });
+
+test('a route whose filter has no value here does not hide a mask', () => {
+  const filtered = '  - { from: [audit], to: [screen], where: "${env:FILTER}" }\n';
+  const routes = `routes:\n${filtered}${masks('actor.user.email_addr: domain')}`;
+  const without = { ...env, placeholders: 'all' } as const;
+
+  expect(flawLines(aConfig({ sources, top: routes }), without)).toEqual([]);
+});

@@ -68,6 +68,18 @@ test('a successor that no route names goes where its predecessor goes', () => {
   expect(config.notices.map(({ message }) => message).join()).not.toContain('late');
 });
 
+test('successors of a successor go where the first source goes, in any order of the file', () => {
+  const routes = 'routes: [{ from: [audit], to: [disk] }]';
+
+  for (const sources of [
+    [late('audit'), late('late', 'later')],
+    [late('late', 'later'), late('audit')],
+  ]) {
+    const [route] = parsed(written(sources, routes)).routes;
+    expect(new Set(route?.from)).toEqual(new Set(['audit', 'late', 'later']));
+  }
+});
+
 test('a successor with fewer sinks than its predecessor is refused', () => {
   const routes = 'routes: [{ from: [audit], to: [disk, far] }, { from: [late], to: [disk] }]';
 

@@ -168,3 +168,12 @@ test('an expired certificate is a notice with its time, and stops nothing', () =
     message: expect.stringMatching(/^the file "\/cert" has a certificate that expired at \d{4}-/),
   });
 });
+
+test('the files of a block with other flaws are reported together with them', () => {
+  const lines = flawsOf({}, () => sinkWith('tls: { ca_file: /none }, retry: { min: 2m, max: 1m }'));
+
+  expect(lines).toEqual([
+    expect.stringMatching(/tls\.ca_file: the file "\/none" cannot be read/),
+    expect.stringContaining('retry.min is longer than retry.max'),
+  ]);
+});
