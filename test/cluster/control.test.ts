@@ -1,51 +1,33 @@
 // Requests of operators to the processes of a state in Kafka from any machine, on a real Apache Kafka: each is carried out
 // once, also if the process is killed meanwhile.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { Kafka, logLevel } from 'kafkajs';
 import { expect, test } from 'vitest';
-import { runHere, startSluice } from '../support/cli.ts';
-import { anEdge } from '../support/edge.ts';
+import { aJourney } from '../support/a-journey.ts';
+import { runHere } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { consumeAll, kafkaBrokers } from '../support/kafka.ts';
-import { tempDir, waitUntil } from '../support/temp.ts';
+import { waitUntil } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
 
 /** A deployment whose processes share a file, and commands from a machine where nothing runs. */
 async function aDeployment(events: number, sinks = '') {
-  const brokers = JSON.stringify(await kafkaBrokers());
-  const prefix = `p-${crypto.randomUUID()}`;
-  const { sandbox, upstreams, env } = await anEdge(events);
-  const dir = tempDir();
-  const out = join(dir, 'out.ndjson');
-  const config = (instance: string) => {
-    const file = join(dir, `${instance}.yaml`);
-    writeFileSync(
-      file,
-      `state:
-  dir: ${dir}/${instance}
-  kafka: { brokers: ${brokers}, prefix: ${prefix}, session_timeout: 6s, instance: ${instance} }
-${upstreams}
-sources:
-  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50 }
-sinks:
-  disk: { type: file, path: ${out}, format: json }
-${sinks}`,
-    );
-    return file;
-  };
+  const { configure, env, start, ...journey } = await aJourney({
+    ...{ events, brokers: await kafkaBrokers(), source: 'every: 1s, page_limit: 50' },
+  });
+  const { at, uids } = journey;
+  const disk = `  disk: { type: file, path: ${at('out.ndjson')}, format: json }`;
+  const config = (instance: string) =>
+    configure(instance, {
+      kafka: `session_timeout: 6s, instance: ${instance}`,
+      sinks: `${disk}\n${sinks}`,
+    });
   const elsewhere = config('elsewhere');
-  const uids = () =>
-    (existsSync(out) ? readFileSync(out, 'utf8') : '')
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid);
   return {
-    ...{ sandbox, uids, prefix },
-    start: (instance: string) => startSluice(['run', '-c', config(instance)], { env }),
+    ...journey,
+    start: (instance: string) => start(config(instance)),
     command: async (...words: string[]) => await runHere([...words, '-c', elsewhere], env),
     states: async () => {
       const { stdout, stderr, exitCode } = await runHere(

@@ -1,8 +1,6 @@
 // Ownership of a state in Kafka, with real processes on a real Apache Kafka: one works and the others are on standby, until it
 // is frozen, killed or stopped.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import {
@@ -18,8 +16,7 @@ import { processesOf } from '../../src/cluster/processes.ts';
 import { parseHostPort } from '../../src/contracts/settings.ts';
 import type { Clock } from '../../src/contracts/tools.ts';
 import { systemClock } from '../../src/tools/clock.ts';
-import { startSluice } from '../support/cli.ts';
-import { anEdge } from '../support/edge.ts';
+import { aJourney } from '../support/a-journey.ts';
 import { kafkaBrokers, startKafka } from '../support/kafka.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
@@ -28,12 +25,6 @@ const audit = '/v1/audit/events';
 const events = 200;
 const works = 'running';
 const waits = 'standing by';
-
-function uidsIn(file: string): readonly string[] {
-  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  const lines = text.split('\n').slice(0, -1);
-  return lines.map((line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid);
-}
 
 const candidate = (
   memberId: string,
@@ -117,29 +108,19 @@ test('an assignment or a report of another program has no effect', () => {
 });
 
 test('of three processes one works; frozen, killed and ended in order it is replaced, and every event is sent once', async () => {
-  const brokers = await kafkaBrokers();
-  const prefix = `p-${crypto.randomUUID()}`;
-  const { sandbox, upstreams, env } = await anEdge(events);
-  const dir = tempDir();
-  const out = join(dir, 'out.ndjson');
-  const start = (name: string, more = '') => {
-    const config = join(dir, `${name}.yaml`);
-    const kafka = `{ brokers: ${JSON.stringify(brokers)}, prefix: ${prefix}, session_timeout: 6s${more} }`;
-    writeFileSync(
-      config,
-      `state: { dir: ${dir}/${name}, kafka: ${kafka} }
-${upstreams}
-sources:
-  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 100 }
-sinks:
-  disk: { type: file, path: ${out}, format: json }
-`,
-    );
-    return startSluice(['run', '-c', config], { env });
-  };
+  const {
+    configure,
+    grow,
+    uids: sentUids,
+    ...journey
+  } = await aJourney({
+    ...{ events, brokers: await kafkaBrokers(), source: 'every: 1s, page_limit: 100' },
+  });
+  const start = (name: string, more = '') =>
+    journey.start(configure(name, { kafka: `session_timeout: 6s${more}` }));
   const sent = (count: number) =>
-    waitUntil(() => uidsIn(out).length >= count, {
-      what: () => `${count} of ${uidsIn(out).length}`,
+    waitUntil(() => sentUids().length >= count, {
+      what: () => `${count} of ${sentUids().length}`,
     });
 
   const first = start('first');
@@ -165,7 +146,7 @@ sinks:
   expect((await passing.exited).stderr).toContain('instance name one');
   await namesake.waitForLine(waits);
   expect((await namesake.kill('SIGTERM')).exitCode).toBe(0);
-  sandbox.control.grow(audit, events);
+  grow(events);
   await sent(2 * events);
   await second.kill('SIGKILL');
   const [owner, spare] = await waitUntil(
@@ -176,48 +157,33 @@ sinks:
     },
     { what: 'another to work' },
   );
-  sandbox.control.grow(audit, events);
+  grow(events);
   await sent(3 * events);
 
   expect(spare.running).toBe(true);
   expect((await owner.kill('SIGTERM')).exitCode).toBe(0);
   await spare.waitForLine(works);
   expect((await spare.kill('SIGTERM')).exitCode).toBe(0);
-  const uids = uidsIn(out);
+  const uids = sentUids();
   expect(uids.length).toBe(3 * events);
   expect(new Set(uids).size).toBe(3 * events);
 }, 180_000);
 
 test('suspended since it became the owner, it does not fence its successor', async () => {
-  const brokers = JSON.stringify(await kafkaBrokers());
-  const { sandbox, upstreams, env } = await anEdge(events);
-  const dir = tempDir();
-  const out = join(dir, 'out.ndjson');
-  const prefix = `p-${crypto.randomUUID()}`;
-  const start = (name: string) => {
-    const file = join(dir, `${name}.yaml`);
-    writeFileSync(
-      file,
-      `state: { dir: ${dir}/${name}, kafka: { brokers: ${brokers}, prefix: ${prefix}, session_timeout: 6s } }
-${upstreams}
-sources:
-  audit: { type: audit_events, upstream: edge, every: 500ms }
-sinks:
-  disk: { type: file, path: ${out}, format: json }
-`,
-    );
-    return startSluice(['run', '-c', file], { env });
-  };
+  const { configure, grow, uids, ...journey } = await aJourney({
+    ...{ events, brokers: await kafkaBrokers(), source: 'every: 500ms' },
+  });
+  const start = (name: string) => journey.start(configure(name, { kafka: 'session_timeout: 6s' }));
   const first = start('first');
   await first.waitForLine('this process owns the state in Kafka');
   process.kill(first.pid, 'SIGSTOP');
   const second = start('second');
-  await waitUntil(() => uidsIn(out).length === events, { what: 'the second to work' });
+  await waitUntil(() => uids().length === events, { what: 'the second to work' });
 
   process.kill(first.pid, 'SIGCONT');
   const { exitCode, stderr } = await first.exited;
-  sandbox.control.grow(audit, events);
-  await waitUntil(() => uidsIn(out).length === 2 * events, { what: 'the second to go on' });
+  grow(events);
+  await waitUntil(() => uids().length === 2 * events, { what: 'the second to go on' });
 
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining('state_locked')]);
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
@@ -291,24 +257,14 @@ function aSleeper() {
 
 test('cut off from Kafka it sends no request upstream once a successor may have started, until Kafka answers again', async () => {
   const kafka = await startKafka();
-  const { sandbox, upstreams, env } = await anEdge(events);
-  const dir = tempDir();
-  const config = join(dir, 'sluice.yaml');
-  const out = join(dir, 'out.ndjson');
   const everyMs = 100;
-  writeFileSync(
-    config,
-    `state: { dir: ${dir}/state, kafka: { brokers: ["${kafka.addresses.plain}"], prefix: cut, session_timeout: 6s } }
-${upstreams}
-sources:
-  audit: { type: audit_events, upstream: edge, every: ${everyMs}ms, page_limit: 100 }
-sinks:
-  disk: { type: file, path: ${out}, format: json }
-`,
-  );
+  const { sandbox, configure, start, uids } = await aJourney({
+    ...{ events, brokers: [kafka.addresses.plain], kafka: 'session_timeout: 6s' },
+    source: `every: ${everyMs}ms, page_limit: 100`,
+  });
   const asked = () => sandbox.control.requests()[audit]?.requests ?? 0;
-  const sluice = startSluice(['run', '-c', config], { env });
-  await waitUntil(() => uidsIn(out).length === events, { what: 'all events of before' });
+  const sluice = start(configure());
+  await waitUntil(() => uids().length === events, { what: 'all events of before' });
 
   const broker = kafka.pid ?? 0;
   process.kill(broker, 'SIGSTOP');
@@ -321,9 +277,9 @@ sinks:
   const meanwhile = asked() - before;
   process.kill(broker, 'SIGCONT');
   await sluice.waitForLine('group_recovered');
-  await waitUntil(() => uidsIn(out).length === 2 * events, { what: 'all events' });
+  await waitUntil(() => uids().length === 2 * events, { what: 'all events' });
 
   expect(meanwhile).toBe(0);
   expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
-  expect(new Set(uidsIn(out)).size).toBe(2 * events);
+  expect(new Set(uids()).size).toBe(2 * events);
 }, 180_000);

@@ -1,8 +1,9 @@
 // A sandbox, a directory, and a config that joins them: what the command tests run the real program on.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { uidsIn } from '../support/a-journey.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
 
 /** What a test is about; the rest is made up. */
@@ -67,13 +68,6 @@ export async function aSetup({
     sandbox,
     delivered: () => uidsIn(join(dir, 'events.ndjson')),
   };
-}
-
-/** Uids of the events in a file of JSON lines; none while nothing has been written. */
-function uidsIn(file: string): readonly string[] {
-  if (!existsSync(file)) return [];
-  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  return lines.map((line) => JSON.parse(line).metadata.uid);
 }
 
 /** Where the sandbox serves its audit events. */

@@ -2,15 +2,14 @@
 // older archive put back, search, replay. The real program at a real S3 server, killed on its way.
 
 import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { signingKeyText } from '../../src/archive/note.ts';
-import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { aSigner, readArchive } from '../archive/a-writer.ts';
+import { aJourney } from '../support/a-journey.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { type S3Server, s3BuildMsMax, sharedS3 } from '../support/s3.ts';
 import { s3ServerName } from '../support/s3-program.ts';
-import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+import { waitUntil } from '../support/temp.ts';
 
 const firstEvents = 200;
 const name = await s3ServerName();
@@ -19,30 +18,16 @@ beforeAll(async () => {
   server = await sharedS3();
 }, s3BuildMsMax);
 
-async function aJourney() {
-  const dir = tempDir();
+async function aBucketJourney() {
   const bucket = await server.bucket();
   const location = `s3://${bucket}/some`;
-  const sandbox = await startSandbox({ events: firstEvents, logs: 0, rate: 0, firewallEveryS: 0 });
-  afterThisTest(() => sandbox.close());
-  const { clientId, clientSecret } = sandbox.credentials;
-  const at = (file: string) => join(dir, file);
-  const config = at('sluice.yaml');
+  const { at, configure, env, grow, start } = await aJourney({
+    ...{ events: firstEvents, source: 'every: 200ms, page_limit: 20', env: server.env },
+  });
   writeFileSync(at('key'), signingKeyText('archive.test', Buffer.alloc(32, 1)));
-  writeFileSync(
-    config,
-    `state: { dir: ${at('state')} }
-upstreams:
-  edge:
-    api: unified
-    ends: never
-    base_url: ${sandbox.unifiedBaseUrl}
-    allow_http: true
-    auth: { client_id: ${clientId}, client_secret: "${clientSecret}", scope: events:read }
-sources:
-  audit: { type: audit_events, upstream: edge, every: 200ms, page_limit: 20 }
-sinks:
-  disk: { type: file, path: ${at('events.ndjson')} }
+  const config = configure('sluice', {
+    state: 'state',
+    sinks: `  disk: { type: file, path: ${at('events.ndjson')} }
   again: { type: file, path: ${at('again.ndjson')} }
   proof:
     type: archive
@@ -53,18 +38,15 @@ sinks:
     checkpoint_every: 100ms
     compare_every: 1s
     lake: { every: 1s }
-    retry: { min: 50ms, max: 1s }
-routes: [ { from: [audit], to: [disk, proof] }, { from: [audit], to: [again], where: 'false' } ]
-`,
-  );
+    retry: { min: 50ms, max: 1s }`,
+    more: "routes: [ { from: [audit], to: [disk, proof] }, { from: [audit], to: [again], where: 'false' } ]",
+  });
   const store = await server.store(bucket, 'some');
-  const { env } = server;
   const sluice = (...args: readonly string[]) => runSluice(args, { env });
   /** Uids of all records; throws where the archive does not prove itself. */
   const archived = async () => new Set((await readArchive(store)).uids);
   return {
-    ...{ at, config, location, store, sluice, archived },
-    grow: (count: number) => sandbox.control.grow('/v1/audit/events', count),
+    ...{ at, config, location, store, sluice, archived, grow },
     once: () => sluice('run', '-c', config, '--once', '--timeout', '60s'),
     /** Runs until it says why it does not deliver. */
     async refusal(words: string) {
@@ -74,7 +56,7 @@ routes: [ { from: [audit], to: [disk, proof] }, { from: [audit], to: [again], wh
     },
     /** Runs until that is so, and ends it by SIGKILL. */
     async killedWhen(what: string, isSo: () => Promise<boolean>) {
-      const running = startSluice(['run', '-c', config], { env });
+      const running = start(config);
       await waitUntil(() => isSo().catch(() => false), {
         what: () => `${what}; ${running.stderr.slice(-3).join('\n')}`,
       });
@@ -85,7 +67,7 @@ routes: [ { from: [audit], to: [disk, proof] }, { from: [audit], to: [again], wh
 
 test(`an archive in a bucket of ${name}, whatever becomes of the state and of it`, async () => {
   const { at, config, location, store, sluice, archived, grow, once, refusal, killedWhen } =
-    await aJourney();
+    await aBucketJourney();
   const size = async () => {
     const note = (await store.read('checkpoint'))?.body ?? [];
     return Number(Buffer.from(note).toString('utf8').split('\n')[1]);

@@ -12,62 +12,40 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { signingKeyText } from '../../src/archive/note.ts';
-import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { aSigner, readArchive } from '../archive/a-writer.ts';
+import { aJourney } from '../support/a-journey.ts';
 import { endChild, spawnChild } from '../support/children.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
-import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+import { afterThisTest, waitUntil } from '../support/temp.ts';
 
 const firstEvents = 200;
 const mainFile = new URL('../../src/boot/sluice.js', import.meta.url).pathname;
 
-async function aJourney() {
-  const dir = tempDir();
-  const sandbox = await startSandbox({ events: firstEvents, logs: 0, rate: 0, firewallEveryS: 0 });
-  afterThisTest(() => sandbox.close());
-  const { clientId, clientSecret } = sandbox.credentials;
-  const at = (name: string) => join(dir, name);
+async function anArchiveJourney() {
+  const wishes = { events: firstEvents, source: 'every: 200ms, page_limit: 20' };
+  const { at, configure: write, env, grow, start, once } = await aJourney(wishes);
   const places = { archive: 'archive', state: 'state', origin: 'archive.test', lake: '' };
-  const configure = (wishes: Partial<typeof places> = {}) => {
-    const { archive, state, origin, lake } = { ...places, ...wishes };
-    const config = at(`${archive}-${state}-${origin}.yaml`.replaceAll('/', '-'));
+  const configure = (set: Partial<typeof places> = {}) => {
+    const { archive, state, origin, lake } = { ...places, ...set };
     writeFileSync(at(origin), signingKeyText(origin, Buffer.alloc(32, 1)));
-    writeFileSync(
-      config,
-      `state: { dir: ${at(state)} }
-upstreams:
-  edge:
-    api: unified
-    ends: never
-    base_url: ${sandbox.unifiedBaseUrl}
-    allow_http: true
-    auth: { client_id: ${clientId}, client_secret: "${clientSecret}", scope: events:read }
-sources:
-  audit: { type: audit_events, upstream: edge, every: 200ms, page_limit: 20 }
-sinks:
-  proof:
+    const sinks = `  proof:
     type: archive
     location: ${at(archive)}
     signing_key: "\${file:${at(origin)}}"
     checkpoint_every: 100ms
     ${lake}
-    retry: { min: 50ms, max: 1s }
-`,
-    );
-    return config;
+    retry: { min: 50ms, max: 1s }`;
+    return write(`${archive}-${state}-${origin}`.replaceAll('/', '-'), { state, sinks });
   };
   /** Of upstream's records; throws where the archive does not prove itself. */
   const archived = async (archive = 'archive') => new Set((await readArchive(at(archive))).uids);
-  const once = (config: string, env = {}) => runSluice(['run', '-c', config, '--once'], { env });
   return {
-    ...{ at, configure, archived, once },
-    grow: (count: number) => sandbox.control.grow('/v1/audit/events', count),
+    ...{ at, configure, archived, once, grow, start, env },
     /** Runs until the archive has so many events, and ends it by SIGKILL. */
     async killedAt(count: number, config: string) {
-      const sluice = startSluice(['run', '-c', config]);
+      const sluice = start(config);
       const has = async () => (await archived().catch(() => new Set())).size >= count;
       const what = () => `${count} events archived; ${sluice.stderr.slice(-5).join('\n')}`;
       await waitUntil(has, { what });
@@ -75,7 +53,7 @@ sinks:
     },
     /** Runs until it refuses, in these words. */
     async refusal(config: string, ...words: readonly string[]) {
-      const sluice = startSluice(['run', '-c', config, '--once']);
+      const sluice = startSluice(['run', '-c', config, '--once'], { env });
       for (const some of words) await sluice.waitForLine(some);
       await sluice.kill('SIGTERM');
     },
@@ -88,7 +66,7 @@ sinks:
 }
 
 test('a state that is older, by a copy or a lost log of its database, or lost: it resumes after the archive’s end', async () => {
-  const { at, configure, archived, once, grow, killedAt, putBack, copy } = await aJourney();
+  const { at, configure, archived, once, grow, killedAt, putBack, copy } = await anArchiveJourney();
   const config = configure();
   await killedAt(firstEvents, config);
   copy('older');
@@ -114,7 +92,7 @@ test('a state that is older, by a copy or a lost log of its database, or lost: i
 });
 
 test('a clock that goes back over midnight, beside a copy of the state from before', async () => {
-  const { at, configure, archived, once, grow, killedAt, putBack, copy } = await aJourney();
+  const { at, configure, archived, once, grow, killedAt, putBack, copy } = await anArchiveJourney();
   const config = configure();
   const clock = at('clock.mjs');
   writeFileSync(
@@ -148,7 +126,7 @@ globalThis.Date = class extends Date {
 });
 
 test('an archive that is gone, cut, or another’s is refused unchanged, and resumes once it is back', async () => {
-  const { at, configure, archived, once, grow, killedAt, refusal, copy } = await aJourney();
+  const { at, configure, archived, once, grow, killedAt, refusal, copy } = await anArchiveJourney();
   const config = configure();
   await killedAt(firstEvents, config);
   copy('cut', 'archive');
@@ -188,13 +166,13 @@ test('an archive that is gone, cut, or another’s is refused unchanged, and res
 });
 
 test('of two processes that resume from copies of one state, the archive has one, and whole', async () => {
-  const { configure, archived, grow, copy } = await aJourney();
-  const first = startSluice(['run', '-c', configure()]);
+  const { configure, archived, grow, copy, start } = await anArchiveJourney();
+  const first = start(configure());
   const has = (count: number, what: string) =>
     waitUntil(async () => (await archived().catch(() => new Set())).size >= count, { what });
   await has(firstEvents, 'the first');
   copy('twin');
-  const second = startSluice(['run', '-c', configure({ state: 'twin' })]);
+  const second = start(configure({ state: 'twin' }));
   grow(50);
   await first.waitForLine('another process writes to it');
   grow(50);
@@ -216,7 +194,7 @@ if (!canMount) console.log('skipped: an archive on a full disk: unshare cannot m
 test.skipIf(!canMount)(
   'a disk that is full, and one that is read-only: it is reported, and nothing is lost',
   async () => {
-    const { at, configure, archived, once, grow } = await aJourney();
+    const { at, configure, archived, once, grow, env } = await anArchiveJourney();
     const config = configure();
     mkdirSync(at('archive'));
     /** The program with its archive on a disk of its own until it says so; copied away as it is then. */
@@ -233,7 +211,7 @@ cp -r ${at('archive')}/. ${at('kept')}/`;
       mkdirSync(at('kept'), { recursive: true });
       const child = spawnChild('unshare', ['-rm', 'sh', '-c', script, process.execPath], {
         stdio: ['pipe', 'pipe', 'inherit'],
-        env: { PATH: process.env.PATH },
+        env: { PATH: process.env.PATH, ...env },
       });
       afterThisTest(() => endChild(child, 'SIGKILL'));
       let said = '';

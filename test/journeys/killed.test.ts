@@ -2,14 +2,11 @@
 // for the one batch whose answer was on its way.
 
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startSluice } from '../support/cli.ts';
-import { anEdge } from '../support/edge.ts';
-import { afterThisTest, tempDir } from '../support/temp.ts';
+import { aJourney } from '../support/a-journey.ts';
+import { afterThisTest } from '../support/temp.ts';
 
 interface Arrived {
   readonly run: number;
@@ -19,8 +16,10 @@ interface Arrived {
 const kills = 4;
 
 test('sluice that is killed sends again at most the batch under way and one more', async () => {
-  const dir = tempDir();
-  const { upstreams, env } = await anEdge(50_000);
+  const { configure, start } = await aJourney({
+    events: 50_000,
+    source: 'every: 1s, page_limit: 1000',
+  });
   const answered: Arrived[] = [];
   let run = 0;
   let waiting = { until: Number.POSITIVE_INFINITY, done: () => {} };
@@ -37,24 +36,14 @@ test('sluice that is killed sends again at most the batch under way and one more
   afterThisTest(() => receiver.close());
   await once(receiver, 'listening');
   const { port } = receiver.address() as AddressInfo;
-  const config = join(dir, 'sluice.yaml');
-  writeFileSync(
-    config,
-    `state: { dir: ${dir}/state }
-${upstreams}
-sources:
-  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 1000 }
-sinks:
-  post: { type: http, url: "http://127.0.0.1:${port}/", batch: { events: 10 } }
-`,
-  );
+  const config = configure('sluice', {
+    sinks: `  post: { type: http, url: "http://127.0.0.1:${port}/", batch: { events: 10 } }`,
+  });
 
   for (; run < kills; run += 1) {
     const { promise, resolve } = Promise.withResolvers<void>();
     waiting = { until: answered.length + 40 + run * 13, done: resolve };
-    const sluice = startSluice(['run', '-c', config], {
-      env,
-    });
+    const sluice = start(config);
     await Promise.race([promise, sluice.exited]);
     await sluice.kill('SIGKILL');
   }

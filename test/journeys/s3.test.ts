@@ -1,21 +1,18 @@
 // The real program beside a real S3 server: killed at each step of writing objects, and with its state put back from a copy or
 // lost. What counts is what stands in the bucket: each event in exactly one object.
 
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OcsfEvent } from '../../src/contracts/event.ts';
 import { readParquet } from '../../src/parquet/read.ts';
 import { objectBytes } from '../parquet/object-bytes.ts';
-import { runSluice, startSluice } from '../support/cli.ts';
-import { anEdge } from '../support/edge.ts';
+import { aJourney } from '../support/a-journey.ts';
 import { type ReceivedRequest, startHttpReceiver } from '../support/http-receiver.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { askedOf } from '../support/s3-front.ts';
 import { s3ServerName } from '../support/s3-program.ts';
-import { tempDir } from '../support/temp.ts';
 
 const name = await s3ServerName();
 let server: S3Server;
@@ -25,23 +22,16 @@ beforeAll(async () => {
 
 const firstEvents = 300;
 
-async function aJourney(how: 'gzip' | 'zstd' | 'parquet' | 'by source') {
-  const dir = tempDir();
+async function anS3Journey(how: 'gzip' | 'zstd' | 'parquet' | 'by source') {
   const bucket = await server.bucket();
-  const { sandbox, upstreams, env } = await anEdge(firstEvents);
+  const { at, configure, grow, ...journey } = await aJourney({ events: firstEvents });
   const front = await startHttpReceiver({ keep: false });
   front.answer((request) => askedOf(server.endpoint, request));
-  const config = join(dir, 'sluice.yaml');
   const { access_key_id: id, secret_access_key: secret } = server.settings.credentials;
-  writeFileSync(
-    config,
-    `state: { dir: ${dir}/state }
-${upstreams}
-sources:
-  audit: { type: audit_events, upstream: edge, every: 1s }
-${how === 'by source' ? '  other: { type: audit_events, upstream: edge, every: 1s }' : ''}
-sinks:
-  lake:
+  const other = '  other: { type: audit_events, upstream: edge, every: 1s }';
+  const config = configure('sluice', {
+    ...{ state: 'state', otherSources: how === 'by source' ? other : '' },
+    sinks: `  lake:
     type: s3
     bucket: ${bucket}
     prefix: ${how === 'by source' ? 'sluice/{source}' : 'sluice'}
@@ -50,16 +40,13 @@ sinks:
     ${how === 'parquet' ? 'format: parquet' : `compress: ${how === 'zstd' ? 'zstd' : 'gzip'}`}
     rotate: { bytes: 30KiB, every: 200ms }
     batch: { events: 10, wait: 10ms }
-    retry: { min: 50ms, max: 1s }
-`,
-  );
+    retry: { min: 50ms, max: 1s }`,
+  });
   return {
-    state: join(dir, 'state'),
-    copy: join(dir, 'copy'),
+    ...{ state: at('state'), copy: at('copy'), grow },
+    start: () => journey.start(config),
+    once: () => journey.once(config),
     front,
-    grow: (count: number) => sandbox.control.grow('/v1/audit/events', count),
-    start: () => startSluice(['run', '-c', config], { env }),
-    once: () => runSluice(['run', '-c', config, '--once'], { env }),
     objects: () => server.objects(bucket),
     /** Upstream's records, without sluice's own events. */
     async uids(): Promise<readonly string[]> {
@@ -127,7 +114,7 @@ describe(`s3 sink at ${name}`, () => {
   test.each(['zstd', 'parquet', 'by source'] as const)(
     'a program killed at each step has each event in exactly one object (%s)',
     async (how) => {
-      const journey = await aJourney(how);
+      const journey = await anS3Journey(how);
       let events = firstEvents;
       let late: (() => Promise<unknown>) | null = null;
       const passOn = async (request: ReceivedRequest) => {
@@ -171,7 +158,7 @@ describe(`s3 sink at ${name}`, () => {
   );
 
   test('a state that is put back, or lost, repeats nothing, and is reported', async () => {
-    const { state, copy, once, grow, uids, objects } = await aJourney('gzip');
+    const { state, copy, once, grow, uids, objects } = await anS3Journey('gzip');
     await once();
     cpSync(state, copy, { recursive: true });
     grow(100);

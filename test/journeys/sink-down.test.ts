@@ -2,14 +2,13 @@
 // other sink continues, polling pauses at the cap, memory stays bounded, and when the sink is back everything resumes
 // by itself and nothing is lost. Memory is the kernel's figure for the real program.
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox.ts';
-import { startSluice } from '../support/cli.ts';
+import { aJourney } from '../support/a-journey.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
-import { tempDir, waitUntil } from '../support/temp.ts';
+import { waitUntil } from '../support/temp.ts';
 
 const events = 200_500;
 const auditPath = '/v1/audit/events';
@@ -20,33 +19,17 @@ const residentKiBGrowthMax = 128 * 1024;
 const spoolCap = '100MiB';
 
 test('sluice keeps its memory bounded while a sink is down, pauses polling at the cap, and loses nothing', async () => {
-  const dir = tempDir();
-  const sandbox = await startSandbox({ events, logs: 0, rate: 0, firewallEveryS: 0 });
   const receiver = await startHttpReceiver();
   await receiver.close();
-  const config = join(dir, 'sluice.yaml');
-  writeFileSync(
-    config,
-    `state: { dir: ${dir}/state, max_bytes: ${spoolCap} }
-upstreams:
-  edge:
-    api: unified
-    ends: never
-    base_url: ${sandbox.unifiedBaseUrl}
-    allow_http: true
-    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
-sources:
-  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 1000 }
-sinks:
-  post: { type: http, url: "${receiver.url}/in", format: { type: json, schema: original }, retry: { min: 100ms, max: 1s } }
-  disk: { type: file, path: ${dir}/out/events.ndjson, format: { type: json, schema: original }, rotate: { bytes: 8MiB } }
-`,
-  );
-
-  const sluice = startSluice(['run', '-c', config], {
-    cwd: dir,
-    env: { EDGE_SECRET: sandbox.credentials.clientSecret },
+  const { dir, sandbox, configure, start } = await aJourney({
+    ...{ events, source: 'every: 1s, page_limit: 1000', stateKeys: `, max_bytes: ${spoolCap}` },
   });
+  const sluice = start(
+    configure('sluice', {
+      sinks: `  post: { type: http, url: "${receiver.url}/in", format: { type: json, schema: original }, retry: { min: 100ms, max: 1s } }
+  disk: { type: file, path: ${dir}/out/events.ndjson, format: { type: json, schema: original }, rotate: { bytes: 8MiB } }`,
+    }),
+  );
   const asked = () => sandbox.control.requests()[auditPath]?.requests ?? 0;
   await waitUntil(() => asked() > 70, { what: 'pages to be read' });
   const residentEarly = peakResidentKiB(sluice.pid);
@@ -85,7 +68,6 @@ sinks:
     `sink down: ${filedWhenFull.length} events to the other sink until the cap; peak resident ` +
       `${Math.round(residentWhenFull / 1024)} MiB by then, ${Math.round(resident / 1024)} MiB at the end`,
   );
-  await sandbox.close();
 });
 
 /** Waits until a count has not moved for a good while: many times what a poll takes while there is room. */

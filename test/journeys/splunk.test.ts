@@ -1,35 +1,24 @@
 // Two scripted Splunk indexers behind a balancer, and sluice: both are killed again and again, cookies end, and at the end
 // each event is indexed, whatever was in an indexer's memory when it was killed.
 
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startSluice } from '../support/cli.ts';
-import { anEdge } from '../support/edge.ts';
+import { aJourney } from '../support/a-journey.ts';
 import { splunkTokens, startSplunk } from '../support/splunk-hec.ts';
-import { tempDir, waitUntil } from '../support/temp.ts';
+import { waitUntil } from '../support/temp.ts';
 
 const events = 30_000;
 const kills = 4;
 const step = events / (2 * kills + 2);
 
 test('sluice and indexers that are killed lose no event', async () => {
-  const dir = tempDir();
-  const { sandbox, upstreams, env } = await anEdge(events);
   const splunk = await startSplunk({ pollsInVain: 1, truncate: 0 });
-  const config = join(dir, 'sluice.yaml');
-  writeFileSync(
-    config,
-    `state: { dir: ${dir}/state }
-${upstreams}
-sources:
-  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 1000 }
-sinks:
-  splunk: { type: splunk_hec, url: "${splunk.url}", token: "\${env:TOKEN}", ack_timeout: 5s, batch: { events: 100 }, retry: { max: 2s } }
-`,
-  );
-  const start = () =>
-    startSluice(['run', '-c', config], { env: { ...env, TOKEN: splunkTokens.acked.token } });
+  const { sandbox, configure, ...journey } = await aJourney({
+    ...{ events, source: 'every: 1s, page_limit: 1000', env: { TOKEN: splunkTokens.acked.token } },
+  });
+  const config = configure('sluice', {
+    sinks: `  splunk: { type: splunk_hec, url: "${splunk.url}", token: "\${env:TOKEN}", ack_timeout: 5s, batch: { events: 100 }, retry: { max: 2s } }`,
+  });
+  const start = () => journey.start(config);
   const reached = (count: number) =>
     waitUntil(() => splunk.indexed.length >= count, {
       what: () => `${count} events; ${splunk.indexed.length} are indexed`,

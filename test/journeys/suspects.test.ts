@@ -1,44 +1,27 @@
 // A receiver that refuses everything for a while makes no dead letter: the real program, an http receiver that answers 400
 // after a first delivery, and a process that is killed meanwhile.
 
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { aJourney } from '../support/a-journey.ts';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '../support/http-receiver.ts';
-import { tempDir, waitUntil } from '../support/temp.ts';
+import { waitUntil } from '../support/temp.ts';
 
 const events = 200;
 const ok: HttpAnswer = { answer: 'reply', status: 200 };
 const bad: HttpAnswer = { answer: 'reply', status: 400, body: 'the index is read-only' };
 
 /** The sandbox, a config with one http sink, and its receiver. */
-async function journey() {
-  const dir = tempDir();
-  const sandbox = await startSandbox({ events, logs: 0, rate: 0, firewallEveryS: 0 });
+async function anHttpJourney() {
+  const { sandbox, env, configure } = await aJourney({
+    ...{ events, source: 'every: 1s, page_limit: 50', more: 'status: { listen: 127.0.0.1:0 }' },
+  });
   const receiver = await startHttpReceiver();
-  const config = join(dir, 'sluice.yaml');
-  writeFileSync(
-    config,
-    `state: { dir: ${dir}/state }
-status: { listen: 127.0.0.1:0 }
-upstreams:
-  edge:
-    api: unified
-    ends: never
-    base_url: ${sandbox.unifiedBaseUrl}
-    allow_http: true
-    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
-sources:
-  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50 }
-sinks:
-  post: { type: http, url: "${receiver.url}/in", format: { type: json, schema: original }, batch: { events: 40 }, retry: { min: 50ms, max: 200ms } }
-`,
-  );
-  const env = { EDGE_SECRET: sandbox.credentials.clientSecret };
+  const config = configure('sluice', {
+    sinks: `  post: { type: http, url: "${receiver.url}/in", format: { type: json, schema: original }, batch: { events: 40 }, retry: { min: 50ms, max: 200ms } }`,
+  });
   const ledger = () => new Set(sandbox.ledger().list('/v1/audit/events').ids());
-  return { dir, config, env, receiver, sandbox, ledger };
+  return { config, env, receiver, ledger };
 }
 
 function idsOf(body: Buffer): readonly string[] {
@@ -70,7 +53,7 @@ async function statusOf(config: string, env: Record<string, string>) {
 }
 
 test('a receiver that answers 400 to all after a first delivery gets every event once it accepts again, also after a kill', async () => {
-  const { config, env, receiver, sandbox, ledger } = await journey();
+  const { config, env, receiver, ledger } = await anHttpJourney();
   const { accepted, repair } = faultyAfterFirst(receiver);
   const first = startSluice(['run', '-c', config], { env });
   await waitUntil(() => receiver.requests.length > 20, { what: 'several probes' });
@@ -97,11 +80,10 @@ test('a receiver that answers 400 to all after a first delivery gets every event
   expect(sink.suspects.first[0]).toMatchObject({ uid: expect.stringMatching(/^[0-9a-f]{64}$/) });
   expect(new Set(accepted)).toEqual(ledger());
   expect(after.sinks[0]).toMatchObject({ dead_letters: 0, suspects: null });
-  await sandbox.close();
 });
 
 test('run --once against a receiver that refuses everything ends with 1 and names suspects', async () => {
-  const { config, env, receiver, sandbox } = await journey();
+  const { config, env, receiver } = await anHttpJourney();
   receiver.answer(bad);
 
   const { exitCode, stdout, stderr } = await runSluice(['run', '-c', config, '--once'], { env });
@@ -109,11 +91,10 @@ test('run --once against a receiver that refuses everything ends with 1 and name
   expect([exitCode, stderr]).toEqual([1, stderr]);
   expect(stdout).toMatch(/suspect [0-9a-f]{64}, stream audit/);
   expect(stdout).toContain('0 dead letters');
-  await sandbox.close();
 });
 
 test('an operator moves suspects to the dead letters, and finds them by the time at which they were made', async () => {
-  const { config, env, receiver, sandbox } = await journey();
+  const { config, env, receiver } = await anHttpJourney();
   receiver.answer(bad);
   const sluice = startSluice(['run', '-c', config], { env });
   await waitUntil(async () => (await statusOf(config, env)).sinks[0].suspects?.stuck === true, {
@@ -146,5 +127,4 @@ test('an operator moves suspects to the dead letters, and finds them by the time
   ]);
   expect(JSON.parse(listed.stdout)).toMatchObject({ uid: first.uid, sink: 'post' });
   expect(none.stdout).toBe('');
-  await sandbox.close();
 });

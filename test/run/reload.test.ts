@@ -2,7 +2,7 @@
 // leaves the old one running. The journey is whole and real, on a sandbox; only the request for a reload comes from the
 // test itself.
 
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
@@ -12,6 +12,7 @@ import { serveReloads } from '../../src/run/reload.ts';
 import { openTools } from '../../src/run/tools.ts';
 import { openLog } from '../../src/watch/log.ts';
 import { aSetup, auditPath, type SetupWishes } from '../commands/a-setup.ts';
+import { uidsIn } from '../support/a-journey.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { afterThisTest, waitUntil } from '../support/temp.ts';
 
@@ -90,13 +91,6 @@ async function aJourney({
   const heldPages = () => journey.spool.gauge.end - journey.spool.gauge.oldest;
   const grow = (count: number) => setup.sandbox.control.grow(auditPath, count);
   return { ...setup, journey, logged, reload, events, wait, grow, isSettled, heldPages };
-}
-
-/** Uids of the events in a file. */
-function uidsIn(path: string): readonly string[] {
-  if (!existsSync(path)) return [];
-  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
-  return lines.map((line) => JSON.parse(line).metadata.uid);
 }
 
 const second = (dir: string) => `  second: { type: file, path: ${join(dir, 'second.ndjson')} }\n`;
