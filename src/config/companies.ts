@@ -37,7 +37,7 @@ export function readCompanies(
       flaws.add(at, path, message);
       return null;
     }
-    flaws.notice(at, path, message);
+    flaws.add(at, path, message, 'notice');
     return placeholder;
   }
   const parsed = parseCompanies(bytes);

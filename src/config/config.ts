@@ -119,9 +119,9 @@ export function parseConfig(text: string, file: string, configEnv: Surroundings)
   if (blocks && config === null && flaws.count === 0) {
     flaws.add(null, [], `this cannot be checked without ${flaws.unset.join(', ')}`);
   }
-  if (config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
-  const { notices, ignored, unset } = flaws;
-  return { file, ...config, notices, ignored, unset };
+  if (config === null || flaws.count > 0) throw new ConfigError(file, flaws.list('error'));
+  const [notices, ignored] = [flaws.list('notice'), flaws.list('ignored')];
+  return { file, ...config, notices, ignored, unset: flaws.unset };
 }
 
 /** The config of the valid blocks; null: an own block of the engine is invalid. */

@@ -44,33 +44,25 @@ export type Path = readonly (string | number)[];
 
 const messageLengthMax = 600;
 
+/** An error; an allowed setting that may be a mistake; a key of an older version without an effect. */
+type FlawKind = 'error' | 'notice' | 'ignored';
+
 /** Collects the flaws of one file, and the settings that it accepts but reports. */
 export class Flaws {
   /** The lines of the file, by offset. */
   readonly lines = new LineCounter();
-  readonly #flaws: Flaw[] = [];
-  readonly #notices: Flaw[] = [];
-  readonly #ignored: Flaw[] = [];
+  readonly #found: Readonly<Record<FlawKind, Flaw[]>> = { error: [], notice: [], ignored: [] };
   /** References without a value, by the offset of their value. */
   readonly #unset = new Map<number, readonly string[]>();
 
   /** In the order of the file. */
-  get list(): readonly Flaw[] {
-    return inOrder(this.#flaws);
+  list(kind: FlawKind): readonly Flaw[] {
+    return this.#found[kind].toSorted((a, b) => a.line - b.line || a.column - b.column);
   }
 
-  /** Allowed settings that may be mistakes, in the order of the file. */
-  get notices(): readonly Flaw[] {
-    return inOrder(this.#notices);
-  }
-
-  /** Keys of older versions without an effect, in the order of the file. */
-  get ignored(): readonly Flaw[] {
-    return inOrder(this.#ignored);
-  }
-
+  /** Number of errors. */
   get count(): number {
-    return this.#flaws.length;
+    return this.#found.error.length;
   }
 
   /** References without a value, as written, each once. */
@@ -78,39 +70,22 @@ export class Flaws {
     return [...new Set([...this.#unset.values()].flat())];
   }
 
-  /** Marks the value at this offset as unknown: no further flaw is added there. */
+  /** Marks the value at this offset as unknown: no error is added there. */
   markUnset(at: number, references: readonly string[]): void {
     this.#unset.set(at, references);
   }
 
   /** Adds a flaw; `at` is an offset in the text, or null for the whole file. */
-  add(at: number | null, path: Path, message: string): void {
-    if (at === null || !this.#unset.has(at)) this.#flaws.push(this.#flawAt(at, path, message));
-  }
-
-  /** Adds an allowed setting that may be a mistake. */
-  notice(at: number | null, path: Path, message: string): void {
-    this.#notices.push(this.#flawAt(at, path, message));
-  }
-
-  /** Adds a key without an effect. */
-  ignore(at: number | null, path: Path, message: string): void {
-    this.#ignored.push(this.#flawAt(at, path, message));
-  }
-
-  #flawAt(at: number | null, path: Path, message: string): Flaw {
+  add(at: number | null, path: Path, message: string, kind: FlawKind = 'error'): void {
+    if (kind === 'error' && at !== null && this.#unset.has(at)) return;
     const { line, col } = at === null ? { line: 0, col: 0 } : this.lines.linePos(at);
-    return {
+    this.#found[kind].push({
       line,
       column: col,
       path: pathText(path),
       message: cleanText(message, messageLengthMax),
-    };
+    });
   }
-}
-
-function inOrder(flaws: readonly Flaw[]): readonly Flaw[] {
-  return flaws.toSorted((a, b) => a.line - b.line || a.column - b.column);
 }
 
 /**

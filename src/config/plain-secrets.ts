@@ -17,14 +17,10 @@ export function plainSecretNotices(written: WrittenValue, flaws: Flaws, path: Pa
   const { isSecret, template, value, at } = written;
   if (!isSecret || template !== null || typeof value !== 'string') return;
   const name = String(path.findLast((step) => typeof step === 'string') ?? '');
+  const next = 'write ${env:NAME}, ${file:/path} or ${exec:COMMAND}';
   if (meantAsReference.test(value)) {
-    const next = 'write ${env:NAME}, ${file:/path} or ${exec:COMMAND}';
-    flaws.notice(at, path, `this text is the secret itself and no reference; ${next}`);
+    flaws.add(at, path, `this text is the secret itself and no reference; ${next}`, 'notice');
   } else if (secretKeys.test(name)) {
-    flaws.notice(
-      at,
-      path,
-      'this secret is plain text; write ${env:NAME}, ${file:/path} or ${exec:COMMAND}',
-    );
+    flaws.add(at, path, `this secret is plain text; ${next}`, 'notice');
   }
 }

@@ -62,18 +62,13 @@ export function unroutedNotices(routes: readonly Route[], ends: Ends, flaws: Fla
   if (routes.length === 0) return;
   const from = new Set(routes.flatMap((route) => route.from));
   const to = new Set(routes.flatMap((route) => route.to));
-  for (const { name, written, path } of ends.sources.entries.values()) {
-    if (from.has(name)) continue;
-    flaws.notice(
-      written.keyAt,
-      path,
-      'no route names this source: it is read, and no sink gets it',
-    );
-  }
-  for (const { name, written, path } of ends.sinks.entries.values()) {
-    if (to.has(name)) continue;
-    flaws.notice(written.keyAt, path, 'no route names this sink: it gets nothing');
-  }
+  const report = (section: Section<unknown>, named: ReadonlySet<string>, what: string) => {
+    for (const { name, written, path } of section.entries.values()) {
+      if (!named.has(name)) flaws.add(written.keyAt, path, `no route names this ${what}`, 'notice');
+    }
+  };
+  report(ends.sources, from, 'source: it is read, and no sink gets it');
+  report(ends.sinks, to, 'sink: it gets nothing');
 }
 
 interface Names {

@@ -109,11 +109,8 @@ export function ignoredKeyNotices(section: Section<unknown>, flaws: Flaws): void
   for (const { written, path } of section.entries.values()) {
     const key = written.children?.get('own_process');
     if (key === undefined) continue;
-    flaws.ignore(
-      key.keyAt,
-      [...path, 'own_process'],
-      'this key has no effect: the process of a shard sends to all of its sinks; remove the key',
-    );
+    const what = 'this key has no effect: the process of a shard sends to all of its sinks';
+    flaws.add(key.keyAt, [...path, 'own_process'], `${what}; remove the key`, 'ignored');
   }
 }
 

@@ -99,7 +99,8 @@ export function readTests(file: string, configEnv: Surroundings): TestsFile {
       return settings === undefined ? [] : [{ settings, place: placer(file, written, flaws) }];
     },
   );
-  if (flaws.count > 0 || !keys) throw invalid(flaws.list.map((flaw) => flawText(file, flaw)));
+  if (flaws.count > 0 || !keys)
+    throw invalid(flaws.list('error').map((flaw) => flawText(file, flaw)));
   const { config } = keys;
   return { config: config === undefined ? null : resolve(dirname(file), config), tests };
 }

@@ -47,12 +47,12 @@ function checkFilesOf(
     const named = filesOf(tls);
     const at = [...path, block];
     const files = contentsOf({ named, at }, configEnv, flaws);
-    const add = (kind: 'add' | 'notice', key: TlsFileKey, message: string) => {
+    const add = (kind: 'error' | 'notice', key: TlsFileKey, message: string) => {
       const file = named.get(key);
-      if (file !== undefined)
-        flaws[kind](file.at, [...at, key], `the file ${shown(file)} ${message}`);
+      if (file === undefined) return;
+      flaws.add(file.at, [...at, key], `the file ${shown(file)} ${message}`, kind);
     };
-    for (const { key, message } of tlsFaults(files)) add('add', key, message);
+    for (const { key, message } of tlsFaults(files)) add('error', key, message);
     for (const { key, message } of tlsNotices(files, Date.now())) add('notice', key, message);
     const certificate = tls.children.get('cert_file');
     const key = tls.children.get('key_file');

@@ -56,7 +56,7 @@ export function checkProxies(
     const variable = proxyVariable(settings.base_url, env);
     if (variable === undefined) continue;
     const what = `${variable} is set, and this upstream has no proxy: requests go directly`;
-    flaws.notice(written.keyAt, path, `${what}; set proxy: env to use it`);
+    flaws.add(written.keyAt, path, `${what}; set proxy: env to use it`, 'notice');
   }
 }
 
