@@ -4,11 +4,8 @@
 // the latter in one transaction with its event; time without polls is no silence.
 
 import { z } from 'zod';
-import type { Clock, Log, Spool } from '../contracts/index.ts';
-import { Identifier } from '../list/index.ts';
-import { conditionRecord, type Finding, type OnFinding, ownPage } from '../poll/index.ts';
 import { exactSpanText, timeText } from '../tools/index.ts';
-import type { RunnerState } from './stream-runner.ts';
+import { StreamWatch, type WatchDeps, type WatchFinding } from './stream-watch.ts';
 
 /** The stored facts on a stream's silence, beside its checkpoint under `silenceKey`. */
 const silence = z.object({
@@ -33,96 +30,52 @@ export function silentSince(held: unknown): number | null {
 }
 
 /** Dependencies of the check. */
-export interface SilenceDeps {
-  readonly stream: { readonly name: string; readonly source: string; readonly company?: string };
+export interface SilenceDeps extends WatchDeps {
   /** How long it may be silent, milliseconds. */
   readonly expectMs: number;
-  readonly spool: Pick<Spool, 'append' | 'recall'>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly found?: OnFinding | undefined;
 }
 
 /** Number of checks within the allowed time, so the report is not much too late. */
 const looks = 20;
-const lookMsMin = 50;
-const lookMsMax = 30_000;
 
 /** Watches one stream. */
-export class SilenceWatch {
-  readonly #deps: SilenceDeps;
-  readonly #runner: () => RunnerState;
-  readonly #begunAt: number;
-  #known: Silence | null = null;
-  #records = 0;
+export class SilenceWatch extends StreamWatch<SilenceDeps, Silence> {
+  protected readonly key = silenceKey(this.deps.stream.name);
+  protected readonly wishedMs = this.deps.expectMs / looks;
+  protected readonly what = 'silence';
 
-  constructor(deps: SilenceDeps, runner: () => RunnerState) {
-    this.#deps = deps;
-    this.#runner = runner;
-    this.#begunAt = deps.clock.now();
-  }
-
-  /** Time between two checks, milliseconds. */
-  get everyMs(): number {
-    const { expectMs } = this.#deps;
-    return Math.min(lookMsMax, Math.max(lookMsMin, expectMs / looks));
-  }
-
-  /** Reports a change since the last check; after a failure (e.g. a full disk) the next check reports it. */
-  async look(): Promise<void> {
-    const { log } = this.#deps;
-    await this.#look().catch((error) =>
-      log.debug('silence_check_failed', 'silence check failed', { error: String(error) }),
-    );
-  }
-
-  async #look(): Promise<void> {
-    const { clock, expectMs } = this.#deps;
+  protected async check(): Promise<void> {
+    const { clock, expectMs } = this.deps;
     const known = await this.#load();
     const now = clock.now();
-    const { records, polls, isEnded } = this.#runner();
-    if (records > this.#records) {
-      await this.#save(
+    const { records, polls, isEnded } = this.runner();
+    if (records > this.records) {
+      await this.save(
         { version: 1, heardAt: now, told: false },
         known.told ? received(known) : null,
       );
-      this.#records = records;
+      this.records = records;
       return;
     }
-    const isAsked = polls > 0 || now - this.#begunAt >= expectMs;
+    const isAsked = polls > 0 || now - this.begunAt >= expectMs;
     // An API that has ended is not expected to bring records.
     if (isEnded === true || known.told || !isAsked || now - known.heardAt < expectMs) return;
-    await this.#save({ ...known, told: true }, this.#silent(known));
+    await this.save({ ...known, told: true }, this.#silent(known));
   }
 
   async #load(): Promise<Silence> {
-    if (this.#known !== null) return this.#known;
-    const { stream, spool, clock } = this.#deps;
-    const { checkpoint } = await spool.recall(silenceKey(stream.name));
+    if (this.known !== null) return this.known;
+    const { spool, clock } = this.deps;
+    const { checkpoint } = await spool.recall(this.key);
     const held = silence.safeParse(checkpoint).data;
-    if (held !== undefined) this.#known = held;
-    else await this.#save({ version: 1, heardAt: clock.now(), told: false }, null);
-    return this.#known ?? { version: 1, heardAt: clock.now(), told: false };
-  }
-
-  async #save(next: Silence, finding: SilenceCondition | null): Promise<void> {
-    const { stream, spool, clock, found } = this.#deps;
-    const { name, source, company } = stream;
-    const now = clock.now();
-    const whose = company === undefined ? {} : { company };
-    const context = { source, stream: name, kind: 'condition', ...whose, fetchedAt: now } as const;
-    const record = finding && conditionRecord(stream, finding, now);
-    const id = new Identifier({ source, company: company ?? '', stream: name });
-    const uid = finding && id.ownUid([finding.condition, finding.details.since]);
-    const pages = record && uid ? [ownPage(context, [record], [uid])] : [];
-    await spool.append({ stream: silenceKey(name), pages, checkpoint: { ...next } });
-    this.#known = next;
-    if (record !== null) found?.(record);
+    if (held !== undefined) this.known = held;
+    else await this.save({ version: 1, heardAt: clock.now(), told: false }, null);
+    return this.known ?? { version: 1, heardAt: clock.now(), told: false };
   }
 
   #silent({ heardAt: receivedAt }: Silence): SilenceCondition {
-    const { stream, expectMs } = this.#deps;
-    const { error, polls, caughtUpAt } = this.#runner();
+    const { stream, expectMs } = this.deps;
+    const { error, polls, caughtUpAt } = this.runner();
     const isRead = error === null && polls > 0 && (caughtUpAt ?? 0) > receivedAt;
     const [word, how] =
       error !== null && error.code !== 'paging_suspected'
@@ -138,10 +91,7 @@ export class SilenceWatch {
   }
 }
 
-type SilenceCondition = Finding & {
-  readonly condition: 'source.silent' | 'source.heard';
-  readonly details: { readonly since: string };
-};
+type SilenceCondition = WatchFinding & { readonly condition: 'source.silent' | 'source.heard' };
 
 function received({ heardAt: receivedAt }: Silence): SilenceCondition {
   const since = timeText(receivedAt);

@@ -6,11 +6,8 @@
 
 import { z } from 'zod';
 import type { ExpectedVolume } from '../contracts/index.ts';
-import { Identifier } from '../list/index.ts';
-import { conditionRecord, type Finding, ownPage } from '../poll/index.ts';
 import { exactSpanText, timeText } from '../tools/index.ts';
-import type { SilenceDeps } from './silence.ts';
-import type { RunnerState } from './stream-runner.ts';
+import { StreamWatch, type WatchDeps, type WatchFinding } from './stream-watch.ts';
 
 /** The stored facts on a stream's volume, beside its checkpoint under `volumeKey`. */
 const volume = z.object({
@@ -25,59 +22,30 @@ const volume = z.object({
 
 type Volume = z.infer<typeof volume>;
 
-/** The name under which a stream's volume is stored; no stream has this name. */
-function volumeKey(stream: string): string {
-  return `${stream}#volume`;
-}
-
 /** Dependencies of the check. */
-export type VolumeDeps = Omit<SilenceDeps, 'expectMs'> & { readonly expected: ExpectedVolume };
+export type VolumeDeps = WatchDeps & { readonly expected: ExpectedVolume };
 
 const slotsPerPeriod = 12;
-const lookMsMin = 50;
-const lookMsMax = 30_000;
 
 /** Watches the volume of one stream. */
-export class VolumeWatch {
-  readonly #deps: VolumeDeps;
-  readonly #runner: () => RunnerState;
-  readonly #begunAt: number;
-  #known: Volume | null = null;
-  #records = 0;
+export class VolumeWatch extends StreamWatch<VolumeDeps, Volume> {
+  protected readonly key = `${this.deps.stream.name}#volume`;
+  protected readonly wishedMs = this.deps.expected.perMs / (2 * slotsPerPeriod);
+  protected readonly what = 'volume';
 
-  constructor(deps: VolumeDeps, runner: () => RunnerState) {
-    this.#deps = deps;
-    this.#runner = runner;
-    this.#begunAt = deps.clock.now();
-  }
-
-  /** Time between two checks, milliseconds. */
-  get everyMs(): number {
-    const { expected } = this.#deps;
-    return Math.min(lookMsMax, Math.max(lookMsMin, expected.perMs / (2 * slotsPerPeriod)));
-  }
-
-  /** Reports a change since the last check; after a failure (e.g. a full disk) the next check reports it. */
-  async look(): Promise<void> {
-    const { log } = this.#deps;
-    await this.#look().catch((error) =>
-      log.debug('silence_check_failed', 'volume check failed', { error: String(error) }),
-    );
-  }
-
-  async #look(): Promise<void> {
-    const { clock, expected } = this.#deps;
+  protected async check(): Promise<void> {
+    const { clock, expected } = this.deps;
     const { perMs, atLeast } = expected;
     const known = await this.#load();
     const now = clock.now();
-    const { records, caughtUpAt, isEnded } = this.#runner();
-    const slots = slotsWith(known.slots, records - this.#records, { now, perMs });
+    const { records, caughtUpAt, isEnded } = this.runner();
+    const slots = slotsWith(known.slots, records - this.records, { now, perMs });
     const isNewSlot = slots.at(-1)?.[0] !== known.slots.at(-1)?.[0];
     const count = slots.reduce((sum, [, n]) => sum + n, 0);
     // The setting may have been absent, or its period shorter: then there are no slots for a whole period.
     const countedFrom = Math.max(known.since, slots[0]?.[0] ?? now);
     const isJudged =
-      isEnded !== true && now - countedFrom >= perMs && (caughtUpAt ?? 0) >= this.#begunAt;
+      isEnded !== true && now - countedFrom >= perMs && (caughtUpAt ?? 0) >= this.begunAt;
     let { lowSince } = known;
     let finding: VolumeCondition | null = null;
     if (lowSince === null && isJudged && count < atLeast) {
@@ -88,34 +56,19 @@ export class VolumeWatch {
       lowSince = null;
     }
     // Each count is stored at once: a kill that loses one would make the volume look low.
-    if (isNewSlot || records !== this.#records || finding !== null) {
-      await this.#save({ ...known, slots, lowSince }, finding);
-    } else this.#known = { ...known, slots };
-    this.#records = records;
+    if (isNewSlot || records !== this.records || finding !== null) {
+      await this.save({ ...known, slots, lowSince }, finding);
+    } else this.known = { ...known, slots };
+    this.records = records;
   }
 
   async #load(): Promise<Volume> {
-    if (this.#known !== null) return this.#known;
-    const { stream, spool, clock } = this.#deps;
-    const { checkpoint } = await spool.recall(volumeKey(stream.name));
+    if (this.known !== null) return this.known;
+    const { spool, clock } = this.deps;
+    const { checkpoint } = await spool.recall(this.key);
     const held = volume.safeParse(checkpoint).data;
-    this.#known = held ?? { version: 1, since: clock.now(), slots: [], lowSince: null };
-    return this.#known;
-  }
-
-  async #save(next: Volume, finding: VolumeCondition | null): Promise<void> {
-    const { stream, spool, clock, found } = this.#deps;
-    const { name, source, company } = stream;
-    const now = clock.now();
-    const whose = company === undefined ? {} : { company };
-    const context = { source, stream: name, kind: 'condition', ...whose, fetchedAt: now } as const;
-    const record = finding && conditionRecord(stream, finding, now);
-    const id = new Identifier({ source, company: company ?? '', stream: name });
-    const uid = finding && id.ownUid([finding.condition, finding.details.since]);
-    const pages = record && uid ? [ownPage(context, [record], [uid])] : [];
-    await spool.append({ stream: volumeKey(name), pages, checkpoint: { ...next } });
-    this.#known = next;
-    if (record !== null) found?.(record);
+    this.known = held ?? { version: 1, since: clock.now(), slots: [], lowSince: null };
+    return this.known;
   }
 
   #condition(
@@ -123,10 +76,10 @@ export class VolumeWatch {
     count: number,
     since: number,
   ): VolumeCondition {
-    const { stream, expected } = this.#deps;
+    const { stream, expected } = this.deps;
     const per = exactSpanText(expected.perMs);
     const seen = `${count} new records of ${stream.name} in ${per}`;
-    const { error } = this.#runner();
+    const { error } = this.runner();
     const isLow = condition === 'source.volume_low';
     const polls = isLow && error !== null ? `; its polls fail: ${error.message}` : '';
     return {
@@ -139,9 +92,8 @@ export class VolumeWatch {
   }
 }
 
-type VolumeCondition = Finding & {
+type VolumeCondition = WatchFinding & {
   readonly condition: 'source.volume_low' | 'source.volume_back';
-  readonly details: { readonly since: string };
 };
 
 /** The slots of the last period, with new records in the present one. */
