@@ -4,8 +4,7 @@
 import type { Clock } from '../contracts/index.ts';
 import { keyLengths } from '../hold/index.ts';
 import { Rebuilding } from '../hold/open.ts';
-import { LogClient, type TopicPartition } from './log/client.ts';
-import { committedRecords } from './log/reader.ts';
+import { committedRecords, LogClient, type TopicPartition } from './log/client.ts';
 import { RowReader } from './log/rows.ts';
 import { type StateLogSettings, shardNames } from './log/settings.ts';
 

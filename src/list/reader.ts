@@ -32,13 +32,12 @@ import {
   readCheckpoint,
   scanRequested,
 } from './checkpoint.ts';
-import { StepGroup } from './group.ts';
 import { remember } from './horizon.ts';
 import type { Identified } from './identity.ts';
 import { closed, type ListPosition, type Page, samePosition } from './page.ts';
 import { type FetchedPage, PageAsker } from './page-asker.ts';
 import { type HowRead, RecordMemory, underIgnore } from './record-memory.ts';
-import { latestOn, newPageOf, type Taken, violationsOn } from './stage.ts';
+import { latestOn, newPageOf, StepGroup, type Taken, violationsOn } from './stage.ts';
 
 /** Dependencies of a list stream's reader. */
 export interface ListDeps {

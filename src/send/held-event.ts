@@ -3,6 +3,7 @@
 // the page while it is cached.
 
 import { isUtf8 } from 'node:buffer';
+import type { NumberNames, RecordReading } from '../contracts/config.ts';
 import {
   type EncodedLines,
   type Event,
@@ -16,9 +17,13 @@ import {
   type Uid,
   uidBytes,
 } from '../contracts/index.ts';
-import { type Normalise, withInvalidUtf8 } from '../normalise/index.ts';
-import { cutRecords } from '../tools/index.ts';
-import { parseRecord } from './parse-record.ts';
+import {
+  compileNormaliser,
+  type Normalise,
+  withInvalidUtf8,
+  withNumberNames,
+} from '../normalise/index.ts';
+import { cutRecords, digitsKept, heldNestingMax, JsonScan } from '../tools/index.ts';
 import { recordLines } from './record-lines.ts';
 
 /** Number of uids converted to text together. */
@@ -186,4 +191,101 @@ export class PageDecoder {
     }
     return page;
   }
+}
+
+// Parses records so that no number changes its value on the way out. A double keeps 15 significant
+// digits; longer numbers of upstream (64-bit ids, `1e400`, nanoseconds) would be rounded or become
+// null. They become the text that upstream wrote: a string is safe in every format and for every
+// reader, while the next reader would lose digits of a long number literal. Integers beyond 2^53 always
+// become text, even if a double represents one exactly, so that a field of ids has one type.
+// Invariant: a record without long numbers costs nothing here: the scan of a page reports it
+// (`Slices.exact`), otherwise a search finds it.
+
+/**
+ * Matches every record with a number that a double may not represent, and few others: a long number
+ * or one with an exponent, after a character that precedes a value. The search costs a tenth of a
+ * scan byte by byte.
+ */
+const mayBeLong = new RegExp(`(?:^|[:[,])\\s*(?:[-+.\\d]{${digitsKept + 1}}|[-+.\\d]+[eE])`);
+
+/**
+ * The well-formed record at `body[start, end)`; numbers that doubles cannot represent become text.
+ */
+export function parseRecord(body: Buffer, start: number, end: number): ParsedRecord {
+  const whole = body.toString('utf8', start, end);
+  if (!mayBeLong.test(whole)) return JSON.parse(whole) as ParsedRecord;
+  const scan = new JsonScan(body, null);
+  scan.levelsMax = heldNestingMax;
+  const found: number[] = [];
+  scan.tokens.inexact = found;
+  scan.value(start);
+  let text = '';
+  let at = start;
+  for (let i = 0; i < found.length; i += 2) {
+    const [from = end, to = end] = found.slice(i, i + 2);
+    const source = body.toString('latin1', from, to);
+    if (isKept(source)) continue;
+    text += `${body.toString('utf8', at, from)}"${source}"`;
+    at = to;
+  }
+  return JSON.parse(text + body.toString('utf8', at, end)) as ParsedRecord;
+}
+
+/** True if the parsed number is written with the same value. */
+function isKept(source: string): boolean {
+  const value = Number(source);
+  if (/^-?\d+$/.test(source)) return Number.isSafeInteger(value);
+  if (!Number.isFinite(value)) return false;
+  const given = decimalOf(source);
+  const kept = decimalOf(String(value));
+  return given.digits === kept.digits && (given.digits === '' || given.exponent === kept.exponent);
+}
+
+/** A number as its significant digits, unsigned, and the power of ten of the last one. */
+function decimalOf(source: string): { readonly digits: string; readonly exponent: number } {
+  const [mantissa = '', scale = '0'] = source.replace('-', '').toLowerCase().split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  const digits = whole + fraction;
+  let start = 0;
+  let end = digits.length;
+  while (digits[start] === '0') start += 1;
+  while (end > start && digits[end - 1] === '0') end -= 1;
+  const exponent = Number(scale) - fraction.length + (digits.length - end);
+  return { digits: digits.slice(start, end), exponent };
+}
+
+// The normaliser of each source and record kind, compiled on first use.
+
+/** How the records of a source are normalised. */
+export interface ReadSource {
+  readonly name: string;
+  readonly reading: RecordReading;
+  /** Names to add to numbers, as far as known when an event is made. */
+  readonly lookups?: { readonly names: NumberNames };
+}
+
+const commonReading: RecordReading = { id: 'id', time: ['timestamp', 'time', 'created_at'] };
+
+/**
+ * Returns the normaliser of a page's source; a source outside the config is normalised by common
+ * names.
+ */
+export function normalisersOf(sources: readonly ReadSource[]): (context: PageContext) => Normalise {
+  const known = new Map(sources.map((source) => [source.name, source]));
+  const compiled = new Map<string, Normalise>();
+  return ({ source, kind }) => {
+    const key = `${kind} ${source}`;
+    let normalise = compiled.get(key);
+    if (normalise === undefined) {
+      const unknown = kind === 'drift' ? { id: null, time: [] } : commonReading;
+      const { reading = unknown, lookups } = known.get(source) ?? {};
+      const plain = compileNormaliser(kind, reading);
+      normalise =
+        lookups === undefined
+          ? plain
+          : (record, uid, context) => withNumberNames(plain(record, uid, context), lookups.names);
+      compiled.set(key, normalise);
+    }
+    return normalise;
+  };
 }

@@ -4,8 +4,8 @@
 // bounded number of bytes.
 
 import type { Batch, HeldPage, Offset, SendSpool } from '../contracts/index.ts';
-import { alone } from './batch-parts.ts';
 import type { Outlet } from './outlet.ts';
+import { alone } from './parts.ts';
 
 /** Dependencies. */
 export interface ReadAheadDeps {

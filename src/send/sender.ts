@@ -20,10 +20,9 @@ import {
   type SendSpool,
   type Sink,
 } from '../contracts/index.ts';
-import { isEmpty } from './batch-parts.ts';
 import { type AsideFacts, Lanes } from './lanes.ts';
 import type { Outlet } from './outlet.ts';
-import { type BatchPart, splitPart, wholePart } from './parts.ts';
+import { type BatchPart, isEmpty, splitPart, wholePart } from './parts.ts';
 import { Position } from './position.ts';
 import { Settlement, type Suspects } from './settlement.ts';
 import { type HealthDeps, SinkHealth } from './sink-health.ts';

@@ -14,8 +14,7 @@ import {
 } from '../contracts/index.ts';
 import { backOff, fingerprintOf, refreshSecrets } from '../tools/index.ts';
 import { FilterFailures, type FilterFailuresOf } from './filter-failures.ts';
-import { PageDecoder } from './held-event.ts';
-import { normalisersOf, type ReadSource } from './normalisers.ts';
+import { normalisersOf, PageDecoder, type ReadSource } from './held-event.ts';
 import { type BatchBounds, Outlet } from './outlet.ts';
 import { PageEncoder } from './page-encoder.ts';
 import { type Selection, selectionFor } from './route.ts';

@@ -15,10 +15,17 @@ import {
   type Refusal,
   type Verdict,
 } from '../contracts/index.ts';
-import { alone, batchFrom, picked } from './batch-parts.ts';
 import { Evidence, type Suspect } from './evidence.ts';
 import type { Lanes } from './lanes.ts';
-import { type BatchPart, remainingPart, spareRequests, splitPart } from './parts.ts';
+import {
+  alone,
+  type BatchPart,
+  batchFrom,
+  picked,
+  remainingPart,
+  spareRequests,
+  splitPart,
+} from './parts.ts';
 import type { Position } from './position.ts';
 import type { SinkHealth } from './sink-health.ts';
 import type { StopSignals } from './stop-signals.ts';

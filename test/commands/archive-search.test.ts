@@ -7,8 +7,7 @@ import { lakeSink } from '../../connectors/sinks/lake.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
-import { DecodedPage } from '../../src/send/held-event.ts';
-import { normalisersOf } from '../../src/send/normalisers.ts';
+import { DecodedPage, normalisersOf } from '../../src/send/held-event.ts';
 import {
   archived,
   aSigner,

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { Partitioners } from 'kafkajs';
 import { describe, expect, test } from 'vitest';
-import { choosePartition, murmur2 } from '../../src/kafka/partition.ts';
+import { choosePartition, murmur2 } from '../../src/kafka/sending.ts';
 
 describe('murmur2', () => {
   // org.apache.kafka.common.utils.UtilsTest.testMurmur2

@@ -6,7 +6,7 @@ import { parseConfig } from '../../src/config/config.ts';
 import type { Event, PageContext } from '../../src/contracts/event.ts';
 import { fetchPage } from '../../src/list/fetch-page.ts';
 import { formatKeyOf, planFrom } from '../../src/run/plan.ts';
-import { normalisersOf } from '../../src/send/normalisers.ts';
+import { normalisersOf } from '../../src/send/held-event.ts';
 import { aConfig, configEnv } from '../config/config-text.ts';
 import { makeFormat } from '../formats/make-format.ts';
 import { anEvent } from '../support/an-event.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { HeldPage, Spool } from '../../src/contracts/spool.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { DecodedPage } from '../../src/send/held-event.ts';
-import { partsFrom } from '../../src/send/page-parts.ts';
+import { partsFrom } from '../../src/send/outlet.ts';
 import { scanBody } from '../../src/tools/record-list.ts';
 import { aPage } from '../support/a-page.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';

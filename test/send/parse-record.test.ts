@@ -6,8 +6,7 @@ import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { compileNormaliser, type NormaliseSettings } from '../../src/normalise/normalise.ts';
-import { DecodedPage } from '../../src/send/held-event.ts';
-import { parseRecord } from '../../src/send/parse-record.ts';
+import { DecodedPage, parseRecord } from '../../src/send/held-event.ts';
 import { scanBody } from '../../src/tools/record-list.ts';
 import { textEncoder } from '../formats/make-format.ts';
 

@@ -11,10 +11,10 @@ import {
   metadataV12,
   ResponseError,
 } from '@platformatic/kafka';
-import type { Clock } from '../../contracts/index.ts';
+import { type Clock, ExportError } from '../../contracts/index.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
 import { Connections, kafkaFailureOf } from '../../kafka/log-client.ts';
-import { type CommittedRecords, committedIn } from './committed.ts';
+import { type CommittedRecords, committedIn, type LogRecord } from './committed.ts';
 import { connectionOf, type StateLogSettings } from './settings.ts';
 
 /** A partition of a topic. */
@@ -32,6 +32,8 @@ const pauseMsMax = 1_000;
 const latest = -1n;
 /** The same for its start. */
 const earliest = -2n;
+/** How long a broker waits for records of a reading. */
+const readWaitMs = 500;
 const readUncommitted = 0;
 const readCommitted = 1;
 
@@ -231,6 +233,49 @@ type Topics = ReadonlyMap<
 interface Leader {
   readonly connection: Connection;
   readonly topicId: string;
+}
+
+/** Options of reading. */
+export interface LogReading {
+  readonly clock: Clock;
+  /** The first offset to read; default: the first that exists. */
+  readonly from?: bigint;
+  /** Reads up to before this offset; default: the present end of the log. */
+  readonly end?: bigint;
+  /** Limit without progress. */
+  readonly stalledMs: number;
+}
+
+/**
+ * The committed records of a partition up to the end of its log, in order, some at a time. Throws `sink_unreachable` if
+ * nothing more can be read before the end for `stalledMs`: a transaction is open, or the end went back. Throws a
+ * KafkaFailure if the cluster refuses.
+ */
+export async function* committedRecords(
+  client: LogClient,
+  of: TopicPartition,
+  { clock, stalledMs, ...given }: LogReading,
+): AsyncGenerator<readonly LogRecord[]> {
+  const end = given.end ?? (await client.end(of));
+  let position = given.from ?? (await client.start(of));
+  let movedAt = clock.monotonic();
+  while (position < end) {
+    const fetched = await client.fetch(of, position, readWaitMs);
+    if (fetched.records.length > 0) yield fetched.records;
+    if (fetched.position > position) movedAt = clock.monotonic();
+    else if (clock.monotonic() - movedAt > stalledMs) throw stalled(of, position, end);
+    position = fetched.position;
+  }
+}
+
+function stalled({ topic, partition }: TopicPartition, position: bigint, end: bigint): ExportError {
+  return new ExportError(
+    'sink_unreachable',
+    `reading ${topic}, partition ${partition}: nothing after offset ${position} can be read, and ${end} was to be reached`,
+    {
+      next: 'Look for a transaction that hangs (kafka-transactions.sh find-hanging) and for an unclean change of leader; nothing was written.',
+    },
+  );
 }
 
 function passing(what: string): KafkaFailure {

@@ -8,11 +8,9 @@ import { asExportError, type Clock, type Log, type Offset } from '../../contract
 import { deadLetterTable, keyLengths, type OutboxRow, pageTable } from '../../hold/index.ts';
 import { Rebuilding, type Rebuilt, type SpoolLog } from '../../hold/open.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
-import { LogClient, type TopicPartition } from './client.ts';
+import { committedRecords, LogClient, type TopicPartition } from './client.ts';
 import { logError, restNotTaken, shardLost, topicGone } from './errors.ts';
-import { PagePlaces } from './page-places.ts';
-import { committedRecords } from './reader.ts';
-import { foreignTopic, isOurs, RowReader, rowRecords } from './rows.ts';
+import { foreignTopic, isOurs, PagePlaces, RowReader, rowRecords } from './rows.ts';
 import { type StateLogSettings, shardNames } from './settings.ts';
 import { ensureTopics } from './topics.ts';
 import { type NewRecord, TransactionalWriter, transactionMsMax } from './writer.ts';

@@ -4,8 +4,7 @@
 import type { Clock } from '../../contracts/index.ts';
 import { keyLengths } from '../../hold/index.ts';
 import { clusterError } from '../failure.ts';
-import { LogClient } from './client.ts';
-import { committedRecords } from './reader.ts';
+import { committedRecords, LogClient } from './client.ts';
 import { RowReader } from './rows.ts';
 import { type StateLogSettings, shardNames } from './settings.ts';
 

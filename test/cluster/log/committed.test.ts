@@ -5,8 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { Consumer, ProduceAcks, stringDeserializers } from '@platformatic/kafka';
 import { beforeAll, expect, test } from 'vitest';
-import { LogClient } from '../../../src/cluster/log/client.ts';
-import { committedRecords } from '../../../src/cluster/log/reader.ts';
+import { committedRecords, LogClient } from '../../../src/cluster/log/client.ts';
 import { Client } from '../../../src/kafka/platformatic-client.ts';
 import { systemClock } from '../../../src/tools/clock.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../../support/kafka.ts';
