@@ -4,7 +4,7 @@
 // finds it, because each module keeps the address of its source.
 
 import { globSync, readFileSync } from 'node:fs';
-import { basename, join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { build, type Plugin } from 'rolldown';
 
 /** Root of the checkout, without a slash at its end. */
@@ -31,6 +31,18 @@ const threads = ['src/hold/spool-worker.ts', 'src/parquet/erase-worker.ts'];
  */
 const apart = /^(kafkajs|@node-rs\/[^/]+)(\/|$)/;
 
+/**
+ * Packages that `require` loads at their first use. Each is an entry of its own: the bundler would put it into the chunk of
+ * its caller, which most starts load.
+ */
+const loadedLater = [
+  'node-cron',
+  '@marcbachmann/cel-js',
+  '@opentelemetry/otlp-transformer',
+  '@opentelemetry/resources',
+];
+const entryOf = (name: string) => name.replace('@', '').replace('/', '-');
+
 /** Files that modules read, as globs from the root of the checkout. */
 const dataFiles = [
   'package.json',
@@ -52,11 +64,13 @@ export async function releaseTree(): Promise<ReleaseTree> {
   const modules = new Set<string>();
   for (const thread of threads) {
     const name = basename(thread, '.ts');
-    const [file] = await joined({ [name]: thread }, modules, false);
+    const [file] = await joined({ [name]: `./${thread}` }, modules, false);
     if (file === undefined) throw new Error(`no output for ${thread}`);
     files.set(`app/${name}.mjs`, Buffer.from(file.code));
   }
-  for (const { name, code } of await joined({ release: 'src/boot/release.js' }, modules, true)) {
+  const later = loadedLater.map((name) => [entryOf(name), name] as const);
+  const entries = { release: './src/boot/release.js', ...Object.fromEntries(later) };
+  for (const { name, code } of await joined(entries, modules, true)) {
     files.set(`app/${name}`, Buffer.from(code));
   }
   files.set(entryFile, Buffer.from("import './app/release.mjs';\n"));
@@ -66,6 +80,9 @@ export async function releaseTree(): Promise<ReleaseTree> {
   }
   return { files: new Map([...files].toSorted(byPath)), packages: packagesOf(modules) };
 }
+
+/** A call that loads a package: by a `require` of the module, or by `createRequire` at once. */
+const requireOf = /(?<![.\w])(?:createRequire\(import\.meta\.url\)|require)\('([^']+)'\)/g;
 
 function byPath([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
   return a < b ? -1 : 1;
@@ -78,9 +95,7 @@ async function joined(
   isSplit: boolean,
 ): Promise<readonly { readonly name: string; readonly code: string }[]> {
   const { output } = await build({
-    input: Object.fromEntries(
-      Object.entries(input).map(([name, path]) => [name, join(root, path)]),
-    ),
+    input: { ...input },
     cwd: root,
     write: false,
     platform: 'node',
@@ -88,7 +103,7 @@ async function joined(
     // Paths stay below the root, also where node_modules is a link.
     resolve: { symlinks: false },
     plugins: [
-      sourceAddresses(),
+      sourceAddresses(isSplit),
       { name: 'modules', moduleParsed: ({ id }) => void modules.add(id) },
     ],
     transform: {
@@ -105,12 +120,23 @@ async function joined(
   });
   return output.flatMap((file) => {
     if (file.type !== 'chunk') throw new Error(`${file.fileName} is not a module`);
-    return { name: file.fileName, code: file.code };
+    return { name: file.fileName, code: asciiOf(file.code) };
   });
 }
 
-/** Gives each module the address of its source, starts threads from their text, and joins what `require` loads. */
-function sourceAddresses(): Plugin {
+/** In V8, one non-Latin-1 character makes every character of a text take two bytes. */
+function asciiOf(code: string): string {
+  return code.replace(
+    /[^\x00-\x7f]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/**
+ * Gives each module the address of its source, starts threads from their text, and lets `require` load the entries of
+ * `loadedLater`. A thread has no other files, so these packages are joined into it.
+ */
+function sourceAddresses(isSplit: boolean): Plugin {
   const names = threads.map((path) => basename(path, '.ts')).join('|');
   const thread = new RegExp(`new URL\\('\\./(${names})\\.ts', import\\.meta\\.url\\)`, 'g');
   return {
@@ -130,7 +156,12 @@ function sourceAddresses(): Plugin {
               (_, name) =>
                 `new URL('data:text/javascript;base64,' + process.getBuiltinModule('node:fs').readFileSync(new URL('./${name}.mjs', import.meta.url), 'base64'))`,
             )
-            .replace(/createRequire\(import\.meta\.url\)\('([^']+)'\)/g, "require('$1')")
+            .replace(requireOf, (call, name) => {
+              if (!loadedLater.includes(name)) return call;
+              if (!isSplit) return `require('${name}')`;
+              const entry = `${relative(dirname(id), root)}/app/${entryOf(name)}.mjs`;
+              return `createRequire(import.meta.url)('${entry}')`;
+            })
             .replace(/^\s*const require = createRequire\(import\.meta\.url\);$/m, (line) =>
               code.includes('require.resolve') ? line : '',
             )

@@ -5,8 +5,8 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 
 /**
- * `$XDG_CACHE_HOME/sluice/compiled`, else below `$HOME/.cache`; created if it is missing. Null: there is none that only
- * this user can write to.
+ * `$XDG_CACHE_HOME/sluice/compiled`, else below `$HOME/.cache`; created if it is missing, but not the home directory. Null:
+ * there is none that only this user can write to.
  */
 export function compileCacheDir({
   XDG_CACHE_HOME: cache = '',
@@ -17,11 +17,16 @@ export function compileCacheDir({
   const own = join(base, 'sluice');
   const dir = join(own, 'compiled');
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    // One at a time: Node's `recursive` never returns if a directory exists that accepts no new one, such as /proc.
+    for (const each of [base, own, dir]) createDirectory(each);
     return isPrivate(own) && isPrivate(dir) ? dir : null;
   } catch {
     return null; // Read-only, or not a directory: nothing is cached.
   }
+}
+
+function createDirectory(dir: string): void {
+  if (lstatSync(dir, { throwIfNoEntry: false }) === undefined) mkdirSync(dir, { mode: 0o700 });
 }
 
 function isPrivate(dir: string): boolean {
