@@ -4,7 +4,8 @@
 // and a module that loads files by its own address uses the address of its source. Without rolldown
 // (`npm ci --omit=dev`) there is no bundle, and sluice runs from its sources.
 
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { bundleDir, isBundled, root, stampOf, stampsName } from './bundled.js';
 
@@ -50,11 +51,22 @@ async function bundle({ build }) {
       if (id.startsWith(root)) stamps[relative(root, id)] = stampOf(relative(root, id));
     }
     writeFileSync(join(dir, stampsName), JSON.stringify(stamps));
+    writeFileSync(join(dir, 'commit.json'), JSON.stringify(commitOf()));
     rmSync(bundleDir, { recursive: true, force: true });
     renameSync(dir, bundleDir);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+/** The commit of the checkout and its day (UTC), for `--version` (src/tools/version.ts). Empty without git. */
+function commitOf() {
+  if (!existsSync(join(root, '.git'))) return {};
+  const args = ['-C', root, 'log', '-1', '--format=%H %ct'];
+  const { status, stdout } = spawnSync('git', args, { encoding: 'utf8' });
+  if (status !== 0) return {};
+  const [commit, seconds] = stdout.trim().split(' ');
+  return { commit, date: new Date(Number(seconds) * 1_000).toISOString().slice(0, 10) };
 }
 
 /** Gives each module the address of its source, except the threads. */

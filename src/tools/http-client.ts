@@ -20,9 +20,10 @@ import { environmentProxy } from './environment-proxy.ts';
 import { free, GrowingBody } from './growing-body.ts';
 import { type Phase, toHttpFailure } from './http-failure.ts';
 import { openPools, type Pools } from './http-pools.ts';
-import { version } from './version.ts';
+import { buildText } from './version.ts';
 
-const userAgent = `sluice/${version()}`;
+/** A comment after the version is RFC 9110's form: `sluice/0.2.0 (1a2b3c4d5e6f, 2026-11-26)`. */
+const userAgent = `sluice/${buildText()}`;
 
 /** Differences from the defaults; only for tests and tuning. */
 export interface HttpClientOptions {

@@ -121,8 +121,11 @@ function familiesOf<T>(
   });
 }
 
+/** Read once: an upgrade on the disk does not change the running program. */
+const running = build();
+
 function processFamilies(statusView: LiveStatus, facts: ProcessFacts): readonly Family[] {
-  const { version, commit, date } = build();
+  const { version, commit, date } = running;
   const { node } = process.versions;
   const about = { version, commit: commit ?? '', date: date ?? '', node };
   const info = familiesOf([about], (labels) => ({ ...labels }), [

@@ -11,6 +11,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import type { HttpClient, HttpRequest } from '../../src/contracts/tools.ts';
 import { type HttpClientOptions, openHttpClient } from '../../src/tools/http-client.ts';
+import { buildText } from '../../src/tools/version.ts';
 import { afterThisTest, freePort } from '../support/temp.ts';
 import { json, never, serve } from './serving.ts';
 
@@ -65,7 +66,7 @@ describe('openHttpClient: answers', () => {
     expect(Buffer.from(answer.body).toString()).toBe('short');
     expect(asked[0]).toMatchObject({ method: 'GET', path: '/a/b?c=%2F%27d' });
     expect(asked[0]?.headers).toMatchObject({
-      'user-agent': expect.stringMatching(/^sluice\/\d+\.\d+\.\d+$/),
+      'user-agent': `sluice/${buildText()}`,
     });
   });
 
