@@ -4,14 +4,24 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { image } from '../../deploy/release/image.ts';
 import { debsOf } from '../../deploy/release/machine.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { spawnChild } from '../support/children.ts';
+import { fetchedForRelease } from '../support/release-fetch.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { unknownIn } from './command-line.ts';
 
@@ -28,28 +38,21 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-function isFetched(): boolean {
-  try {
-    return debsOf('x64').length > 0;
-  } catch {
-    return false;
-  }
-}
-
 interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
 }
 
-describe.skipIf(!isFetched())('the image (skipped before `npm run release:fetch`)', () => {
+describe('the image', () => {
   let work = '';
   const json = (path: string) => JSON.parse(readFileSync(join(work, 'layout', path), 'utf8'));
   const blob = ({ digest }: Descriptor) => `blobs/${digest.replace(':', '/')}`;
   const manifest = () => json(blob(json('index.json').manifests[0]));
   const config = () => json(blob(manifest().config));
 
-  beforeAll(() => {
+  beforeAll(async () => {
+    await fetchedForRelease();
     work = tempDir();
     const args = [join(root, 'test/deploy/release-build-main.ts'), join(work, 'build')];
     expect(spawnSync(process.execPath, args, { encoding: 'utf8' })).toMatchObject({ status: 0 });
@@ -140,6 +143,45 @@ describe.skipIf(!isFetched())('the image (skipped before `npm run release:fetch`
       )?.length,
     ).toBeGreaterThan(100);
   });
+
+  test('each package of the image has its licence, and each licence that it refers to', () => {
+    const at = (path: string) => join(work, 'root', path);
+    const packages = readdirSync(at('var/lib/dpkg/status.d'));
+    const texts = [...packages, 'sluice'].map((name) =>
+      // Links are followed: packages of one source share their licences.
+      readFileSync(join(realpathSync(at(`usr/share/doc/${name}`)), 'copyright'), 'utf8'),
+    );
+    const named = texts.flatMap((text) =>
+      [...text.matchAll(/\/usr\/share\/common-licenses\/([A-Z][\w.-]*\w)/g)].map(
+        ([, licence = '']) => licence,
+      ),
+    );
+
+    expect(packages).toContain('gcc-12-base');
+    expect(named).toContain('LGPL-2.1');
+    const missing = named.filter((name) => !existsSync(at(`usr/share/common-licenses/${name}`)));
+    expect(missing).toEqual([]);
+    expect(readFileSync(at('etc/os-release'), 'utf8')).toContain('VERSION_CODENAME=bookworm');
+    const owned = packages.flatMap((name) => filesOf(name));
+    const libraries = spawnSync('find', ['-L', '.', '-name', '*.so*', '-printf', '%P\\n'], {
+      cwd: at(''),
+      encoding: 'utf8',
+    });
+    const unowned = libraries.stdout
+      .trim()
+      .split('\n')
+      .filter((path) => !owned.includes(path.replace(/^usr\/(?=lib)/, '')));
+    expect(unowned).toEqual([]);
+  });
+
+  /** Paths in a Debian package, without `usr/` before `lib`. */
+  function filesOf(name: string): readonly string[] {
+    const deb = debsOf('x64').find((path) => basename(path).startsWith(`${name}_`)) ?? '';
+    const { stdout } = spawnSync('sh', ['-c', 'dpkg-deb --fsys-tarfile "$1" | tar -t', 'sh', deb], {
+      encoding: 'utf8',
+    });
+    return stdout.split('\n').map((line) => line.replace(/^\.\//, '').replace(/^usr\/(?=lib)/, ''));
+  }
 
   test('two images of one file are equal', () => {
     const file = Buffer.from('program');
