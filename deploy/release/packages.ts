@@ -137,8 +137,11 @@ export function writePackages(
       Object.entries(scripts).map(([name, text]) => [name, file(`${name}.sh`, text)]),
     ),
     overrides: {
-      deb: { depends: ['libc6 (>= 2.28)', 'libstdc++6', 'libgcc-s1', 'libatomic1'] },
-      rpm: { depends: ['glibc >= 2.28', 'libstdc++', 'libgcc', 'libatomic'] },
+      // useradd is in passwd, which a small container may lack; distributions with rpm name its package differently.
+      deb: { depends: ['libc6 (>= 2.28)', 'libstdc++6', 'libgcc-s1', 'libatomic1', 'passwd'] },
+      rpm: {
+        depends: ['glibc >= 2.28', 'libstdc++', 'libgcc', 'libatomic', '/usr/sbin/useradd'],
+      },
     },
     deb: { compression: 'zstd' },
     rpm: { compression: 'zstd', buildhost: 'sluice' },

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { cached, lastLine, needCommands } from './cache.ts';
 import { runProgram } from './children.ts';
 
-const packages = 'libatomic1,libstdc++6,libgcc-s1';
+const packages = 'libatomic1,libstdc++6,libgcc-s1,passwd';
 
 /** Path of the tar archive; rejects where it cannot be made. */
 export async function debianRoot(): Promise<string> {
-  const dir = await cached('debian-root-bookworm', async (building) => {
+  const dir = await cached('debian-root-bookworm-passwd', async (building) => {
     const hint = 'The test of the deb makes a root directory of Debian: install mmdebstrap.';
     await needCommands(['mmdebstrap'], ['mmdebstrap'], hint);
     const to = join(building, 'root.tar');
