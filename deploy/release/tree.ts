@@ -127,19 +127,27 @@ async function joined(
 }
 
 /**
- * Two chunks for what most starts load: the modules of each start, and those of each command with a config, of which
- * `healthy` has the fewest. Each chunk costs a start about 0.5 ms; `--version` and the help load the first one only.
+ * Chunks for what most starts load, since each chunk costs a start about 0.5 ms: the modules of each start, which `--version`
+ * and the help load alone, and those of each command with a config, of which `healthy` has the fewest. The ones that
+ * commands without a config load too are a chunk between them.
  */
 function startChunks() {
-  const chunk = (name: string, path: string, priority: number) => {
+  const chunk = (name: string, priority: number, paths: readonly string[]) => {
     let modules: ReadonlySet<string> | null = null;
     const nameOf = (id: string, graph: ModuleGraph) => {
-      modules ??= importedBy(path, graph);
+      modules ??= paths
+        .map((path) => importedBy(path, graph))
+        .reduce((all, one) => all.intersection(one));
       return modules.has(id) ? name : null;
     };
     return { name: nameOf, debugName: name, priority };
   };
-  return [chunk('start', 'src/boot/program.ts', 2), chunk('config', 'src/commands/healthy.ts', 1)];
+  const [config, proof] = ['src/commands/healthy.ts', 'src/commands/archive/verify.ts'];
+  return [
+    chunk('start', 3, ['src/boot/program.ts']),
+    chunk('shared', 2, [config, proof]),
+    chunk('config', 1, [config]),
+  ];
 }
 
 interface ModuleGraph {
