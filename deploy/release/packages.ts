@@ -30,23 +30,30 @@ const shells = {
   fish: '/usr/share/fish/vendor_completions.d/sluice.fish',
 };
 
-/** The unit of a package: deploy/systemd/sluice.service with the paths of a package. Throws if a line is missing there. */
+/** Settings of the unit with the value of a checkout, by what a package has instead. Comments above a setting go with it. */
+const unitChanges: readonly (readonly [string, string])[] = [
+  ['Documentation=file:/opt/sluice/docs/README.md', 'Documentation=man:sluice(1)'],
+  ['ExecStart=/opt/sluice/src/boot/sluice.js run', 'ExecStart=/usr/bin/sluice run'],
+  [
+    'Environment=PATH=/opt/sluice/node_modules/.bin:/usr/bin:/bin',
+    `# Memory that threads free in one arena serves the next page.
+Environment=MALLOC_ARENA_MAX=1
+# Compiled code, for a faster start.
+CacheDirectory=sluice
+Environment=NODE_COMPILE_CACHE=%C/sluice`,
+  ],
+];
+
+/** The unit of a package: deploy/systemd/sluice.service with the paths of a package. Throws if a setting is missing there. */
 export function packageUnit(): string {
   const unit = readFileSync(join(root, 'deploy/systemd/sluice.service'), 'utf8');
-  const changes: readonly (readonly [string, string])[] = [
-    ['file:/opt/sluice/docs/README.md', 'man:sluice(1)'],
-    ['ExecStart=/opt/sluice/src/boot/sluice.js', 'ExecStart=/usr/bin/sluice'],
-    [
-      '# The Node that `npm ci` brought.\nEnvironment=PATH=/opt/sluice/node_modules/.bin:/usr/bin:/bin\n',
-      '# Memory that threads free in one arena serves the next page.\nEnvironment=MALLOC_ARENA_MAX=1\n# Compiled code, for a faster start.\nCacheDirectory=sluice\nEnvironment=NODE_COMPILE_CACHE=%C/sluice\n',
-    ],
-  ];
-  return changes.reduce(
+  return unitChanges.reduce(
     (text, [from, to]) => {
-      if (!text.includes(from)) throw new Error(`the unit has no line ${from}`);
-      return text.replace(from, to);
+      const setting = new RegExp(`^(?:#.*\\n)*${RegExp.escape(from)}`, 'm');
+      if (!setting.test(text)) throw new Error(`deploy/systemd/sluice.service has no ${from}`);
+      return text.replace(setting, to);
     },
-    unit.replace(/^# Runs sluice from.*\n# .*\n/, ''),
+    unit.replace(/^(?:#.*\n)+/, ''),
   );
 }
 

@@ -7,6 +7,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -82,7 +83,10 @@ test('it keeps compiled code in the cache of the user', () => {
   const config = join(home, 'missing.yaml');
   spawnSync(program(), ['check', '-c', config], { env: { HOME: home } });
 
-  expect(existsSync(join(home, '.cache/sluice/compiled'))).toBe(true);
+  const cached = readdirSync(join(home, '.cache/sluice/compiled'), { recursive: true });
+  // One is of each loaded chunk, and one is the directory of this Node. Each chunk costs a start CPU.
+  expect(cached.length).toBeGreaterThan(3);
+  expect(cached.length).toBeLessThan(16);
 });
 
 test('options of Node in the environment have no effect', () => {
@@ -103,7 +107,11 @@ const unreachableSinks: Readonly<Record<string, readonly object[]>> = {
     { brokers: ['127.0.0.1:1'], topic: 'events' },
     { brokers: ['127.0.0.1:1'], topic: 'more', driver: 'platformatic' },
   ],
-  otlp: [{ url: `${unreachable}/v1/logs` }, { url: unreachable, protocol: 'grpc' }],
+  otlp: [
+    { url: `${unreachable}/v1/logs` },
+    { url: `${unreachable}/v1/logs`, protocol: 'http/json' },
+    { url: unreachable, protocol: 'grpc' },
+  ],
   elasticsearch: [
     { url: unreachable },
     { url: unreachable, auth: { sigv4: { region: 'eu-central-1' } } },
@@ -252,7 +260,9 @@ sinks: { lake: { type: kafka, brokers: ${JSON.stringify(brokers)}, topic: ${topi
 
 test('the unit of the packages starts the file and keeps the hardening', () => {
   expect(packageUnit()).toContain('ExecStart=/usr/bin/sluice run -c /etc/sluice/sluice.yaml');
+  expect(packageUnit()).toMatch(/^\[Unit\]\n/);
   expect(packageUnit()).not.toContain('/opt/');
+  expect(packageUnit()).not.toContain('npm');
 });
 
 const analyser = spawnSync('systemd-analyze', ['--version']);
