@@ -15,7 +15,7 @@ export interface Component {
   readonly license: string;
   /** Base64 of the SHA-512 of the package in the registry; null: not from the lockfile. */
   readonly sha512: string | null;
-  /** Directory below the root of the checkout. */
+  /** Directory below the root of the checkout; empty: Node itself. */
   readonly directory: string;
 }
 
@@ -41,7 +41,13 @@ export function componentsOf(directories: readonly string[]): readonly Component
     .toSorted((a, b) => (`${a.name} ${a.version}` < `${b.name} ${b.version}` ? -1 : 1));
 }
 
-const purl = ({ name, version }: Component) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
+const purl = (one: Component) =>
+  isNode(one)
+    ? `pkg:generic/node@${one.version}`
+    : `pkg:npm/${one.name.replace('@', '%40')}@${one.version}`;
+/** Scanners find vulnerabilities of Node by this name: it is no package of a registry. */
+const cpe = ({ version }: Component) => `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`;
+const isNode = ({ directory }: Component) => directory === '';
 const hex = (base64: string) => Buffer.from(base64, 'base64').toString('hex');
 
 /** CycloneDX 1.5, as JSON. */
@@ -56,6 +62,7 @@ export function cycloneDx(parts: readonly Component[], of: BillOf): string {
     name: one.name,
     version: one.version,
     purl: purl(one),
+    ...(isNode(one) && { cpe: cpe(one) }),
     licenses: [licenseOf(one.license)],
     ...(one.sha512 !== null && { hashes: [{ alg: 'SHA-512', content: hex(one.sha512) }] }),
   });
@@ -114,6 +121,15 @@ export function spdx(parts: readonly Component[], of: BillOf): string {
             referenceType: 'purl',
             referenceLocator: purl(one),
           },
+          ...(isNode(one)
+            ? [
+                {
+                  referenceCategory: 'SECURITY',
+                  referenceType: 'cpe23Type',
+                  referenceLocator: cpe(one),
+                },
+              ]
+            : []),
         ],
         ...(one.sha512 !== null && {
           checksums: [{ algorithm: 'SHA512', checksumValue: hex(one.sha512) }],

@@ -122,18 +122,20 @@ describe('the files of a release', () => {
       const locked = lock[`node_modules/${name}`].version;
       expect(purls).toContain(`pkg:npm/${name.replace('@', '%40')}@${locked}`);
     }
-    expect(purls).toContain(`pkg:npm/node@${process.version.slice(1)}`);
+    expect(purls).toContain(`pkg:generic/node@${process.version.slice(1)}`);
     const installed = Object.entries<{ version: string }>(lock).map(
       ([path, one]) => `${path.replace(/^.*node_modules\//, '')}@${one.version}`,
     );
-    const named = purls.map((purl) => purl.replace('pkg:npm/', '').replace('%40', '@'));
+    const named = purls.map((purl) => purl.replace(/^pkg:[a-z]+\//, '').replace('%40', '@'));
     expect(named.filter((one) => !installed.includes(one) && !one.startsWith('node@'))).toEqual([]);
     const document = json(`sluice-${version}.spdx.json`);
     const [own, ...packages] = document.packages;
     expect(own).toMatchObject({ name: 'sluice', versionInfo: version });
     expect(
       packages.map((one: { externalRefs: { referenceLocator: string }[] }) =>
-        one.externalRefs.map(({ referenceLocator }) => referenceLocator),
+        one.externalRefs
+          .map(({ referenceLocator }) => referenceLocator)
+          .filter((locator) => locator.startsWith('pkg:')),
       ),
     ).toEqual(purls.map((purl) => [purl]));
     const noticesText = readFileSync(join(out, 'THIRD-PARTY-NOTICES'), 'utf8');
