@@ -1,6 +1,7 @@
 // The waits of all streams in one heap: each call comes at its time and in order, one sleep serves them all, and a
 // cancelled call never comes.
 
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Alarm, Alarms } from '../../src/fetch/alarms.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -74,4 +75,36 @@ test('Alarms do not call a wait that a call at the same time has cancelled', asy
   await clock.advance(20);
 
   expect(called).toHaveLength(1);
+});
+
+const step = fc.oneof(
+  fc.record({ set: fc.integer({ min: 0, max: 1_000 }) }),
+  fc.record({ cancel: fc.nat({ max: 60 }) }),
+);
+
+test('Alarms call what is set and not cancelled, at its time, in any order of both', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120 }), async (steps) => {
+      const clock = manualClock();
+      const alarms = new Alarms(clock);
+      const called: (readonly [due: number, at: number])[] = [];
+      const all: { readonly due: number; readonly alarm: Alarm; isCancelled: boolean }[] = [];
+      for (const one of steps) {
+        if ('set' in one) {
+          const { set: due } = one;
+          const alarm = alarms.set(due, () => called.push([due, clock.monotonic()]));
+          all.push({ due, alarm, isCancelled: false });
+        } else {
+          const cancelled = all[one.cancel % Math.max(1, all.length)];
+          cancelled?.alarm.cancel();
+          if (cancelled !== undefined) cancelled.isCancelled = true;
+        }
+      }
+      await clock.advance(1_000);
+
+      const left = all.filter(({ isCancelled }) => !isCancelled).map(({ due }) => due);
+      expect(called).toEqual(left.toSorted((a, b) => a - b).map((due) => [due, due]));
+    }),
+    { numRuns: 30 },
+  );
 });

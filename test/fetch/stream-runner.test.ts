@@ -34,6 +34,8 @@ function runnerWith(
     jitterMs?: number;
     turns?: ReturnType<typeof turnsOf>;
     clock?: ManualClock;
+    /** Called when a poll has ended. */
+    noted?: () => void;
   } = {},
 ) {
   const clock = more.clock ?? manualClock();
@@ -56,7 +58,10 @@ function runnerWith(
     log: { ...silent, warn: write, error: write },
     random: () => 1,
     jitterMs: more.jitterMs ?? 0,
-    note: (facts) => notes.push(facts),
+    note: (facts) => {
+      notes.push(facts);
+      more.noted?.();
+    },
     reached: (at) => reached.push(at),
   });
   const stop = new AbortController();
@@ -540,4 +545,64 @@ test('StreamRunner says that all is held up to when a poll began that read to th
   expect(begunAt).toEqual([]);
   expect(reached.length).toBeGreaterThan(0);
   expect(reached.every((at) => at <= clock.now())).toBe(true);
+});
+
+test('StreamRunner does work, or stops, that is requested between a poll and its wait', async () => {
+  const done1: string[] = [];
+  const stopped: string[] = [];
+  const worked = runnerWith(() => done, {
+    noted: () =>
+      void (done1.length === 0 && worked.runner.whileStill(async () => done1.push('work'))),
+  });
+  const ended = runnerWith(() => done, {
+    noted: () => void ended.runner.stop(new Error('stopping')).then(() => stopped.push('stopped')),
+  });
+  void worked.start();
+  worked.runner.retryNow();
+  await worked.clock.advance(100);
+  ended.runner.start(() => undefined);
+  await ended.clock.advance(100);
+
+  expect(done1).toEqual(['work']);
+  expect(stopped).toEqual(['stopped']);
+  expect(ended.polledAt).toEqual([0]);
+});
+
+test('StreamRunner ends the search for a corrected setting with the wait', async () => {
+  const searches: AbortSignal[] = [];
+  const wait = {
+    ms: 5_000,
+    repaired: (signal: AbortSignal) => {
+      searches.push(signal);
+      return new Promise<void>(() => undefined);
+    },
+  };
+  const { clock, polledAt, start } = runnerWith((turn) =>
+    turn === 1 ? { ...haltedFor(5_000), wait } : done,
+  );
+  void start();
+  await clock.advance(1_000);
+
+  const during = searches.map(({ aborted }) => aborted);
+  await clock.advance(4_000);
+
+  expect(during).toEqual([false]);
+  expect(searches.map(({ aborted }) => aborted)).toEqual([true]);
+  expect(polledAt).toEqual([0, 5_000]);
+});
+
+test('StreamRunner polls soon after news of upstream, also if it arrives during a poll, and not sooner than 5 s', async () => {
+  const { clock, polledAt, runner, start } = runnerWith((turn) => {
+    if (turn === 1) runner.nudge();
+    return done;
+  });
+  void start();
+  await clock.advance(6_000);
+  runner.nudge();
+  await clock.advance(6_000);
+  await clock.advance(8_000);
+  runner.nudge();
+  await clock.advance(100);
+
+  expect(polledAt).toEqual([0, 5_000, 10_000, 20_000]);
 });

@@ -33,6 +33,7 @@ async function counted({ style, order, ids = 'text' }: Kind, failing: Set<number
   const rules = [{ path, fault: 500 }];
   sandbox.control.setFaults({ lists });
   let requests = 0;
+  let requestMs = 0;
   const list = await aList(world, {
     type: 'logs',
     settings: {
@@ -41,16 +42,21 @@ async function counted({ style, order, ids = 'text' }: Kind, failing: Set<number
       id: ids === 'none' ? null : 'id',
     },
     wrap: (stream) =>
-      answeredBy(stream, (request, signal) => {
+      answeredBy(stream, async (request, signal) => {
         requests += 1;
+        if (requestMs > 0) await clock.advance(requestMs);
         if (failing.has(requests)) sandbox.control.setFaults({ lists, rules });
         else sandbox.control.setFaults({ lists });
-        return stream.upstream.get(request, signal);
+        return await stream.upstream.get(request, signal);
       }),
   });
   return {
     list,
     clock,
+    /** Each request takes so long from now on, milliseconds. */
+    slowDown: (ms: number) => {
+      requestMs = ms;
+    },
     /** Fails the n-th request from now. */
     failNext: (n: number) => failing.add(requests + n),
     grow: (count: number) => sandbox.control.grow(path, count),
@@ -152,4 +158,25 @@ test('a search for late records is not left to a full scan that has failed befor
   expect(failed.outcome).toBe('retry');
   // Its search for late records (5), the other end (1) and the scan (7).
   expect(next).toBe(13);
+});
+
+test('a full scan of several polls leaves the search for late records due', async () => {
+  const { list, cost, grow, slowDown } = await counted({
+    style: 'cursor',
+    order: 'newest_first',
+  });
+  await list.readToTail();
+  for (const count of [3, 3]) {
+    grow(count);
+    await list.readToTail();
+  }
+  await cost(2 * hourMs);
+  slowDown(20_000);
+
+  const costs: number[] = [];
+  for (let i = 0; i < 80; i += 1) costs.push(await cost(minuteMs));
+
+  // A page of the scan for each poll; then the other end, and then the late records are due.
+  const begins = costs.indexOf(2);
+  expect(costs.slice(begins, begins + 7)).toEqual([2, 3, 6, 2, 2, 2, 2]);
 });

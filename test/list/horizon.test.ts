@@ -137,6 +137,20 @@ describe('a list that is longer than the memory', () => {
     expect(again.filter((time) => Date.parse(time) < newest - minuteMs)).toEqual([]);
   });
 
+  test('that grows at its start leaves no search to a full scan, which takes some late records for known', async () => {
+    const { clock, list, requests } = await longList('text', 'newest_first', (all) =>
+      Math.max(...all),
+    );
+    await list.readToTail();
+    await clock.advance(2 * hourMs);
+    const before = requests();
+
+    await list.readToTail();
+
+    // The scan has seven pages after the first request; the search for late records and the other end are not left to it.
+    expect(requests() - before).toBeGreaterThan(8);
+  });
+
   test('is not read again if forgotten records have no time', async () => {
     const { sandbox, clock, list, requests } = await longList(
       'text',
