@@ -10,7 +10,7 @@ import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
 import { freePorts, tempDir, waitUntil } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
-const restarts = 10;
+const restarts = 6;
 const growth = 30;
 
 /** Generations of the group that a process has seen, in order. */
@@ -23,7 +23,7 @@ test.each([
   ['every event once, and each is ready also while it stands by', true],
   ['every event once, and where places wait for who has them the group has no rebalance', false],
 ])(
-  'three processes restarted in turn ten times: %s',
+  'three processes restarted in turn, each twice: %s',
   async (_, leaves) => {
     const brokers = JSON.stringify(await kafkaBrokers());
     const topic = await newTopic('rolling');

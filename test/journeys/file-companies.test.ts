@@ -1,4 +1,4 @@
-// The real program with a file for each list of 300 companies: killed again and again, each file has each record once, in
+// The real program with a file for each list of 100 companies: killed again and again, each file has each record once, in
 // order, and a bounded number of files is open.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,11 +8,11 @@ import { startSluice } from '../support/cli.ts';
 import { configOfMany, startManyCompanies } from '../support/many-companies.ts';
 import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts';
 
-const companies = 300;
+const companies = 100;
 const lists = ['web', 'dns'];
 
 test('a program that is killed writes each record once into the file of its company', async () => {
-  const { upstream, url, close } = await startManyCompanies({ companies, recordEveryMs: 5_000 });
+  const { upstream, url, close } = await startManyCompanies({ companies, recordEveryMs: 1_000 });
   afterThisTest(close);
   const dir = tempDir('file-companies-');
   const ids = join(dir, 'companies.txt');
@@ -22,7 +22,7 @@ test('a program that is killed writes each record once into the file of its comp
   const sink = `{ type: file, path: "${path}", format: { type: json, schema: original } }`;
   writeFileSync(
     config,
-    configOfMany(dir, url, { ids, every: '20s', page: await freePort(), sink }),
+    configOfMany(dir, url, { ids, every: '4s', page: await freePort(), sink }),
   );
   const files = upstream.ids.flatMap((id) =>
     lists.map((list) => join(dir, 'out', id, `${list}.ndjson`)),

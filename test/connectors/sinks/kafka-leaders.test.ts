@@ -98,7 +98,7 @@ describe.each(drivers)('kafkaSink over %s and three leaders', (driver) => {
       const topic = `calm-${driver}-${exactly_once}`;
       await createTopic(brokers, topic, { partitions });
       const opened = await open(topic, driver, exactly_once);
-      const all = batches(60);
+      const all = batches(30);
 
       for (const batch of all) await deliver(opened, batch);
 

@@ -1,13 +1,15 @@
-// Some hundred pairs of APIs at each run of the tests; `npm run simulate -- --of pairs --seeds 10000` has many more.
+// Some dozens of pairs of APIs at each run of the tests; `npm run simulate -- --of pairs --seeds 10000` has many more.
 
 import { expect, test } from 'vitest';
 import { runPairs } from './run.ts';
 
-const count = 300;
+const count = 60;
+/** Each shows a flaw of the table of mutations that no other seed of this test shows. */
+const showing = [63, 68, 94, 167, 280];
 
 test('whatever the two APIs, the operator and the kills do, each record is delivered once', async () => {
   const findings: string[] = [];
-  for (let seed = 1; seed <= count; seed += 1) {
+  for (const seed of [...Array.from({ length: count }, (_, n) => n + 1), ...showing]) {
     const verdict = await runPairs(seed);
     findings.push(...verdict.findings.map((finding) => `seed ${seed}: ${finding}`));
   }
