@@ -154,7 +154,7 @@ describe('verify, with any other content at the location of', () => {
       const isRight = exitCode === 1 && isPlaced(name, report) && stderr === '';
       if (!isRight) wrong.push([what, exitCode, stderr, report.breaks]);
     }
-    for (const [what, made] of Object.entries(contents)) {
+    for (const [what, made] of inTurn(Object.entries(contents), 2, kind)) {
       const report = await verifiedWith(name, made(files.get(name) ?? Buffer.alloc(0)));
       if (!isPlaced(name, report)) wrong.push([what, report.breaks]);
     }
@@ -177,7 +177,7 @@ describe('verify, with any other content at the location of', () => {
         const isRight = exitCode === 0 && stderr === '' && (isSilent || isNamed(report));
         if (!isRight) wrong.push([what, exitCode, stderr, report.remarks]);
       }
-      for (const [what, made] of Object.entries(contents)) {
+      for (const [what, made] of inTurn(Object.entries(contents), 2, kind)) {
         const report = await verifiedWith(name, made(files.get(name) ?? Buffer.alloc(0)));
         // Its last byte is the line end.
         const isSilent = what === 'all but its last byte';
@@ -220,7 +220,7 @@ describe('verify, with any value at each key of', () => {
     const wrong: unknown[] = [];
     let count = 0;
     const all = [...jsonFaults(files.get(name)?.toString('latin1') ?? '')];
-    for (const [what, text] of inTurn(all, all.length > 60 ? 8 : 2, kind)) {
+    for (const [what, text] of inTurn(all, all.length > 60 ? 12 : 2, kind)) {
       count += 1;
       const { breaks } = await verifiedWith(name, Buffer.from(text, 'latin1'));
       const isRight = isEvidence

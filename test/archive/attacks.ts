@@ -253,3 +253,17 @@ const changes: readonly Attack[] = [
 
 /** Those that need no key and no writer. */
 export const attacks: readonly Attack[] = [...files, ...changes];
+
+const isLong = process.env.SLUICE_TEST_LONG === '1';
+
+/**
+ * The attacks of a run of the tests: of the faults of files every second one, another one for the next kind of file, and
+ * all others. Two suites have a half each; SLUICE_TEST_LONG=1: all.
+ */
+export function attacksIn(half: 0 | 1): readonly Attack[] {
+  const ofKind = Object.keys(faults).length;
+  return attacks.filter((attack) => {
+    const at = files.indexOf(attack);
+    return isLong || at < 0 || ((at % ofKind) + Math.floor(at / ofKind)) % 2 === half;
+  });
+}

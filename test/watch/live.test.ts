@@ -25,7 +25,7 @@ test('/status.json of a running journey agrees with the deliveries', async () =>
     sandbox: { events: 20 },
     sinks: [
       `  disk: { type: file, path: ${join(dir, 'events.ndjson')}, format: json }`,
-      `  post: { type: http, url: "${receiver.url}", format: json, batch: { events: 1 } }`,
+      `  post: { type: http, url: "${receiver.url}", format: json, batch: { events: 1 }, retry: { max: 1s } }`,
     ],
     more: ['status: { listen: 127.0.0.1:0 }'],
   });
