@@ -1,6 +1,6 @@
 // How the tests run. A receiver that is dear to start (Kafka, rsyslog's packages, the throw-away CA) is started by
 // `test/support/global-setup.ts` when a test first needs it, so a run of one unit test file starts nothing. Tests mostly
-// wait, for programs and intervals, so three times as many files run side by side as there are cores. Files that change or
+// wait, for programs and intervals, so four times as many files run side by side as there are cores. Files that change or
 // measure what is the whole process's have a process each; all others share processes, which spares each its start. Those
 // that start programs come first since they last longest. SLUICE_TEST_FOREIGN=off leaves out those that need a program of
 // somebody else's, which has to be fetched or built: Kafka, OpenSearch, an S3 server, rsyslog, Chromium, Go.
@@ -23,13 +23,14 @@ if (nodeMajor < 26) {
 // The spool's threads, hundreds in a run, would otherwise strip the types of all their files again.
 process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, 'node_modules/.cache/sluice-compiled');
 
-/** Where nothing is known of earlier runs vitest begins with the largest files; these are small and last long. */
-const small = /\/test\/(journeys|simulation)\//;
+/** Without records of earlier runs vitest begins with the largest files. These last longer than their size suggests. */
+const long =
+  /\/test\/(journeys|simulation|cluster|succession|contracts\/sinks|connectors\/sinks\/kafka)/;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ project, moduleId }: TestSpecification) =>
-      (project.name === 'together' ? 2 : 0) + (small.test(moduleId) ? 0 : 1);
+      (project.name === 'together' ? 2 : 0) + (long.test(moduleId) ? 0 : 1);
     return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
   }
 }
@@ -52,7 +53,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    maxWorkers: availableParallelism() * 3,
+    maxWorkers: availableParallelism() * 4,
     sequence: { sequencer: LongestFirst },
     // kafkajs sets negative timeouts on current Node, which is harmless (tulios/kafkajs issue 1751).
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],

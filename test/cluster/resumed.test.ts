@@ -48,7 +48,7 @@ test.each([
   dir: ${dir}/${instance}
   kafka: { brokers: ${brokers}, prefix: ${prefix}, shards: ${shards}, session_timeout: ${sessionMs}ms, instance: ${instance} }
 ${upstreams}
-sources: { audit: { type: audit_events, upstream: edge, every: 100ms, page_limit: 20 } }
+sources: { audit: { type: audit_events, upstream: edge, every: 200ms, page_limit: 20 } }
 sinks:
   disk: { type: file, path: '${dir}/out-{partition}.ndjson', format: json, batch: { events: 10, wait: 20ms } }
   hook: { type: http, url: '${hook.url}', format: json, headers: { x-instance: ${instance} }, batch: { events: 5 } }
@@ -59,7 +59,7 @@ sinks:
     };
     const hooked = (instance: string) =>
       hook.requests.filter(({ headers }) => headers['x-instance'] === instance).length;
-    const growing = setInterval(() => sandbox.control.grow(audit, 10), 50);
+    const growing = setInterval(() => sandbox.control.grow(audit, 10), 150);
     afterThisTest(() => clearInterval(growing));
     const first = start('one');
     await waitUntil(() => hooked('one') > 5, { what: 'the first one to send', timeoutMs });

@@ -20,10 +20,7 @@ test('a program that is killed writes each record once into the file of its comp
   writeFileSync(ids, `${upstream.ids.join('\n')}\n`);
   const path = join(dir, 'out/{company}/{source}.ndjson');
   const sink = `{ type: file, path: "${path}", format: { type: json, schema: original } }`;
-  writeFileSync(
-    config,
-    configOfMany(dir, url, { ids, every: '4s', page: await freePort(), sink }),
-  );
+  writeFileSync(config, configOfMany(dir, url, { ids, every: '4s', page: await freePort(), sink }));
   const files = upstream.ids.flatMap((id) =>
     lists.map((list) => join(dir, 'out', id, `${list}.ndjson`)),
   );

@@ -1,13 +1,15 @@
-// A real Chromium with one page, driven through the DevTools protocol
+// Pages of a real Chromium, driven through the DevTools protocol
 // (https://chromedevtools.github.io/devtools-protocol/) over its WebSocket. It records forbidden actions of a page:
 // console errors, exceptions, requests to another origin.
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { endChild, spawnChild } from './children.ts';
+import { spawnChild } from './children.ts';
 import { findChromium } from './chromium-program.ts';
-import { afterThisTest, patienceMs, tempDir, waitUntil } from './temp.ts';
+import { runDir } from './once-per-run.ts';
+import { afterThisTest, patienceMs, waitUntil } from './temp.ts';
 
 /** A page in the browser. */
 export interface BrowserPage {
@@ -33,19 +35,40 @@ const flags = [
   ...['--hide-scrollbars', '--disable-dev-shm-usage', '--remote-debugging-port=0'],
 ];
 
-/** Starts a browser with an empty page. It ends with the test. */
+let browser: Promise<string> | null = null;
+
+/**
+ * Opens an empty page with cookies, storage and credentials of its own, as if its browser had just been installed. It
+ * closes with the test. The browser is started once for a process of the tests, and ends with it.
+ */
 export async function startBrowser(): Promise<BrowserPage> {
+  browser ??= startChromium();
+  const { socket, call } = await connected(await browser, () => undefined);
+  const { browserContextId = '' } = await call('Target.createBrowserContext');
+  afterThisTest(async () => {
+    await call('Target.disposeBrowserContext', { browserContextId });
+    socket.close();
+  });
+  const wanted = { url: 'about:blank', browserContextId };
+  const { targetId = '' } = await call('Target.createTarget', wanted);
+  return await attach((await browser).replace(/browser\/.*/, `page/${targetId}`));
+}
+
+/** Starts a browser; resolves to the address of its DevTools socket. */
+async function startChromium(): Promise<string> {
   const { command, libraryDirs } = await findChromium();
+  const ownDir = (name: string) => mkdtempSync(join(runDir(), name));
   const child = spawnChild(
     command,
-    [...flags, `--user-data-dir=${tempDir('chromium-')}`, 'about:blank'],
+    [...flags, `--user-data-dir=${ownDir('chromium-')}`, 'about:blank'],
     {
-      env: { PATH: process.env.PATH, HOME: tempDir('home-'), LD_LIBRARY_PATH: libraryDirs },
+      env: { PATH: process.env.PATH, HOME: ownDir('home-'), LD_LIBRARY_PATH: libraryDirs },
       stdio: ['ignore', 'ignore', 'pipe'],
     },
   );
-  afterThisTest(() => endChild(child, 'SIGKILL'));
-  if (!child.stderr) throw new Error('starting Chromium: no pipe to it');
+  child.unref();
+  if (!(child.stderr instanceof Socket)) throw new Error('starting Chromium: no pipe to it');
+  child.stderr.unref();
   const said: string[] = [];
   const lines = createInterface({ input: child.stderr }).on('line', (line) => said.push(line));
   const socketOf = () =>
@@ -53,7 +76,7 @@ export async function startBrowser(): Promise<BrowserPage> {
   const what = () => `Chromium to listen; it said: ${said.slice(-5).join('\n')}`;
   const address = await waitUntil(socketOf, { what });
   lines.resume();
-  return await attach(address);
+  return address;
 }
 
 interface Message {
@@ -65,25 +88,19 @@ interface Message {
   readonly error?: { readonly message: string };
 }
 
-async function attach(address: string): Promise<BrowserPage> {
-  const targets = `${address.replace('ws:', 'http:').replace(/\/devtools.*/, '')}/json/list`;
-  const list: { type: string; webSocketDebuggerUrl: string }[] = JSON.parse(
-    await (await fetch(targets)).text(),
-  );
-  const socket = new WebSocket(
-    list.find(({ type }) => type === 'page')?.webSocketDebuggerUrl ?? '',
-  );
+type Call = (method: string, params?: object) => Promise<Record<string, never>>;
+
+async function connected(address: string, notice: (message: Message) => void) {
+  const socket = new WebSocket(address);
   await once(socket, 'open');
   const answers = new Map<number, (message: Message) => void>();
-  const complaints: string[] = [];
-  const requests: string[] = [];
   socket.addEventListener('message', ({ data }) => {
     const message: Message = JSON.parse(String(data));
     if (message.id !== undefined) answers.get(message.id)?.(message);
-    else note(message, complaints, requests);
+    else notice(message);
   });
   let lastId = 0;
-  const call = async (method: string, params: object = {}): Promise<Record<string, never>> => {
+  const call: Call = async (method, params = {}) => {
     lastId += 1;
     const answered = new Promise<Message>((resolve) => answers.set(lastId, resolve));
     socket.send(JSON.stringify({ id: lastId, method, params }));
@@ -91,6 +108,13 @@ async function attach(address: string): Promise<BrowserPage> {
     if (error !== undefined) throw new Error(`${method}: ${error.message}`);
     return result;
   };
+  return { socket, call };
+}
+
+async function attach(address: string): Promise<BrowserPage> {
+  const complaints: string[] = [];
+  const requests: string[] = [];
+  const { call } = await connected(address, (message) => note(message, complaints, requests));
   for (const domain of ['Page', 'Runtime', 'Network', 'Log']) await call(`${domain}.enable`);
   return pageOf(call, complaints, requests);
 }
@@ -110,7 +134,7 @@ function note({ method, params }: Message, complaints: string[], requests: strin
 }
 
 function pageOf(
-  call: (method: string, params?: object) => Promise<Record<string, never>>,
+  call: Call,
   complaints: readonly string[],
   requests: readonly string[],
 ): BrowserPage {
