@@ -252,7 +252,7 @@ const changes: readonly Attack[] = [
 ];
 
 /** Those that need no key and no writer. */
-export const attacks: readonly Attack[] = [...files, ...changes];
+const attacks: readonly Attack[] = [...files, ...changes];
 
 const isLong = process.env.SLUICE_TEST_LONG === '1';
 
