@@ -238,9 +238,8 @@ export class Polling {
     const streams = (names ?? this.names).flatMap((name) => this.#streams.get(name) ?? []);
     const reason = new Error('stopping');
     for (const { stop } of lookups) stop.abort(reason);
-    const running = streams.filter(({ isStarted }) => isStarted);
     await Promise.allSettled([
-      ...running.flatMap(({ runner, watches }) => [
+      ...streams.flatMap(({ runner, watches }) => [
         runner.stop(reason),
         ...watches.map((watch) => watch.stop()),
       ]),

@@ -27,10 +27,11 @@ export class Repeated {
 
   /** Begins; the first check follows after the time between two. */
   start(): void {
+    if (this.#isStopped) return;
     this.#alarm = this.#alarms.set(this.#check.everyMs, () => {
       this.#looking = this.look().then(() => {
         this.#looking = null;
-        if (!this.#isStopped) this.start();
+        this.start();
       });
     });
   }

@@ -46,9 +46,11 @@ test('Repeated checks once more when it is stopped, after the check under way, a
 });
 
 test('Repeated does not check if it is stopped before it has begun', async () => {
-  const { begun, repeated } = aCheck(0);
+  const { clock, begun, repeated } = aCheck(0);
 
   await repeated.stop();
+  repeated.start();
+  await clock.advance(5_000);
 
   expect(begun).toEqual([]);
 });

@@ -606,3 +606,13 @@ test('StreamRunner polls soon after news of upstream, also if it arrives during 
 
   expect(polledAt).toEqual([0, 5_000, 10_000, 20_000]);
 });
+
+test('StreamRunner does not poll if it is stopped before it has begun', async () => {
+  const { clock, polledAt, runner } = runnerWith(() => done);
+
+  await runner.stop(new Error('stopping'));
+  runner.start(() => undefined);
+  await clock.advance(60_000);
+
+  expect(polledAt).toEqual([]);
+});
