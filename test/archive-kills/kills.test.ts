@@ -5,7 +5,7 @@ import { tempDir } from '../support/temp.ts';
 import { findingsOf, randomFrom, runKills } from './kills.ts';
 
 test('an archive is whole, with nothing twice or missing, however its writer is killed', async () => {
-  const result = await runKills({ kills: 6, random: randomFrom(3), dir: tempDir() });
+  const result = await runKills({ kills: 4, random: randomFrom(3), dir: tempDir() });
 
   expect(findingsOf(result)).toEqual([]);
   expect(result.archived.length).toBeGreaterThan(300);

@@ -45,7 +45,7 @@ export interface WaitOptions {
   readonly what: string | (() => string);
   /** Default: `patienceMs`. */
   readonly timeoutMs?: number;
-  /** How long to wait between two looks. Default 20 ms. */
+  /** How long to wait between two looks. Default: 20 ms, and longer after a look that took long. */
   readonly everyMs?: number;
 }
 
@@ -57,17 +57,24 @@ export async function waitUntil<T>(
   condition: () => T | Promise<T>,
   options: WaitOptions,
 ): Promise<Exclude<T, false | null | undefined>> {
-  const { what, timeoutMs = patienceMs, everyMs = 20 } = options;
+  const { what, timeoutMs = patienceMs, everyMs } = options;
   const end = performance.now() + timeoutMs;
   for (;;) {
+    const begun = performance.now();
     const value = await condition();
     if (value !== false && value !== null && value !== undefined) {
       return value as Exclude<T, false | null | undefined>; // TypeScript cannot narrow a generic
     }
-    if (performance.now() >= end) break;
-    await delay(everyMs);
+    const now = performance.now();
+    if (now >= end) break;
+    await delay(everyMs ?? pauseMs(now - begun));
   }
   throw new Error(`waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}`);
+}
+
+/** A look that reads files or runs a command leaves most of the time to the programs that it waits for. */
+function pauseMs(lookMs: number): number {
+  return Math.min(500, Math.max(20, 4 * lookMs));
 }
 
 /**
