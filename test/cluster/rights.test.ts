@@ -11,11 +11,11 @@ import {
   logLevel,
   ResourcePatternTypes,
 } from 'kafkajs';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCa } from '../support/certificates.ts';
 import { runHere, runSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
-import { kafkaAccount, startKafka } from '../support/kafka.ts';
+import { type KafkaBroker, kafkaAccount, startKafka } from '../support/kafka.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 
 const resources = {
@@ -52,15 +52,20 @@ function entriesOf(line: string) {
   }));
 }
 
-/** A broker that checks rights, and configs for its account. */
-async function aDeployment() {
-  const broker = await startKafka({
+let broker: KafkaBroker;
+beforeAll(async () => {
+  broker = await startKafka({
     settings: {
       'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
       // Who comes without a name: the broker itself, and this test.
       'super.users': 'User:ANONYMOUS',
     },
   });
+});
+afterAll(() => broker.kill());
+
+/** The broker that checks rights, and configs for its account. */
+async function aDeployment() {
   const admin = new Kafka({
     brokers: [broker.addresses.plain],
     logLevel: logLevel.NOTHING,
@@ -99,7 +104,7 @@ sinks:
   const grant = async (some: ReturnType<typeof entriesOf>) => {
     await admin.createAcls({ acl: some.map(({ name, ...entry }) => entry) });
   };
-  return { broker, admin, grant, sandbox, env, dir, config, check, run };
+  return { admin, grant, sandbox, env, dir, config, check, run };
 }
 
 test('the rights that are printed are enough, and each one that lacks is named', async () => {
@@ -164,7 +169,7 @@ test('the rights that are printed are enough, and each one that lacks is named',
 }, 600_000);
 
 test('a state of older versions with several shards needs the right to read their groups', async () => {
-  const { broker, grant, env, config, check } = await aDeployment();
+  const { grant, env, config, check } = await aDeployment();
   const shared = config('shared', kafkaAccount.password, 2);
   const acls = await runHere(['cluster', 'acls', '-c', shared], env);
   const own = acls.stdout.trim().split('\n').flatMap(entriesOf);
