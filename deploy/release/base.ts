@@ -12,11 +12,11 @@ export const imageUser = 65_532;
 
 /**
  * Shared libraries, their licences, and the name of the distribution, which scanners read. Debian's debugging aids
- * (libmemusage, libpcprofile) and character sets stay out. Packages of one source share the licences of `-base` by a link.
+ * (libmemusage, libpcprofile) and character sets stay out. Packages of one source share the licences of their `-base`
+ * by a link, which this follows.
  */
 const used =
   /^(usr\/)?lib(64|\/[^/]+-linux-gnu)?\/(ld-linux-|lib(atomic|c|dl|gcc_s|m|mvec|nss_dns|nss_files|pthread|resolv|rt|stdc\+\+)\.so)[^/]*$|^usr\/share\/doc\/[^/]+\/copyright$|^usr\/share\/common-licenses\/|^(etc|usr\/lib)\/os-release$/;
-const sharedLicence = /^usr\/share\/doc\/[^/]+$/;
 
 /** The files of the base, sorted by path, with their directories. Throws if a package is not fetched. */
 export function baseFiles(platform: Platform): readonly TarEntry[] {
@@ -29,8 +29,7 @@ export function baseFiles(platform: Platform): readonly TarEntry[] {
     const found = readdirSync(dir, { recursive: true, withFileTypes: true }).flatMap(
       (file): readonly TarEntry[] => {
         const path = join(file.parentPath, file.name).slice(dir.length + 1);
-        const isShared = file.isSymbolicLink() && sharedLicence.test(path);
-        if (!isShared && (file.isDirectory() || !used.test(path))) return [];
+        if (file.isDirectory() || !used.test(path)) return [];
         if (file.isSymbolicLink())
           return [{ path, mode: 0o777, link: readlinkSync(join(dir, path)) }];
         const mode = path.includes('ld-linux-') ? 0o755 : 0o644;
