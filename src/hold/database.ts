@@ -11,6 +11,7 @@ import { databaseName, migrations, pragmas, type Sync } from './schema.ts';
 import { unwritableError } from './unwritable.ts';
 
 // https://www.sqlite.org/rescode.html
+const sqliteBusy = 5;
 const sqliteCorrupt = 11;
 const sqliteFull = 13;
 const sqliteNotADatabase = 26;
@@ -120,14 +121,25 @@ export function isDamage(error: unknown): boolean {
   return error instanceof ExportError && error.details.damaged === true;
 }
 
+/** True if another connection has the lock, longer than this one waits. */
+export function isBusy(error: unknown): boolean {
+  const cause = error instanceof ExportError ? error.cause : error;
+  return (codeOf(cause) & 0xff) === sqliteBusy;
+}
+
+function codeOf(error: unknown): number {
+  return typeof error === 'object' && error !== null && 'errcode' in error
+    ? Number(error.errcode)
+    : 0;
+}
+
 /**
  * A failure of SQLite as an ExportError: a full disk recovers when space is freed, damage does not.
  */
 export function storeError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   const text = errorText(error);
-  const code =
-    typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;
+  const code = codeOf(error);
   switch (code === sqliteIndexSize ? sqliteFull : code & 0xff) {
     case sqliteFull:
       return new ExportError('disk_full', `${doing}: the disk is full`, {

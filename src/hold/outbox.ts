@@ -50,7 +50,7 @@ const lineEnd = 0x0a;
 /** Creates the triggers that note every change. */
 export function addOutbox(statements: Statements): void {
   statements.run(
-    'CREATE TABLE outbox (seq INTEGER PRIMARY KEY, tab TEXT NOT NULL, key TEXT NOT NULL)',
+    'CREATE TABLE outbox (seq INTEGER PRIMARY KEY, tab TEXT NOT NULL, key TEXT NOT NULL, waits INTEGER NOT NULL DEFAULT 0)',
   );
   for (const [table, columns] of Object.entries(tables)) {
     const events = table === pageTable ? ['INSERT'] : ['INSERT', 'UPDATE', 'DELETE'];
@@ -65,8 +65,17 @@ export function addOutbox(statements: Statements): void {
   }
 }
 
-/** Removes and returns the changes, oldest first; each row once, in its current version. */
-export function drainOutbox(statements: Statements): readonly OutboxRow[] {
+/** If there is an outbox: its last change waits for others. */
+export function delayLast(statements: Statements): void {
+  const known = "SELECT 1 AS n FROM sqlite_master WHERE name = 'outbox'";
+  if (statements.row(known) === undefined) return;
+  statements.run('UPDATE outbox SET waits = 1 WHERE seq = (SELECT max(seq) FROM outbox)');
+}
+
+/** Removes and returns the changes, oldest first; each row once, in its current version. `all`: also if all wait for others. */
+export function drainOutbox(statements: Statements, all: boolean): readonly OutboxRow[] {
+  const due = all ? 'SELECT 1 AS n FROM outbox' : 'SELECT 1 AS n FROM outbox WHERE waits = 0';
+  if (statements.row(`${due} LIMIT 1`) === undefined) return [];
   const changed = 'SELECT tab, key FROM outbox GROUP BY tab, key ORDER BY min(seq)';
   const rows = statements.rows(changed).map(({ tab, key: text }) => {
     const [table, key] = [String(tab), JSON.parse(String(text)) as (string | number)[]];

@@ -108,9 +108,9 @@ function unsent(path: string): number {
   try {
     const database = openToLook(path);
     try {
-      // Its identity and end follow from the other rows.
+      // Its identity and end follow from the other rows, and notes are written again.
       const sql =
-        "SELECT count(DISTINCT json_array(tab, key)) AS n FROM outbox WHERE tab <> 'meta'";
+        "SELECT count(DISTINCT json_array(tab, key)) AS n FROM outbox WHERE tab NOT IN ('meta', 'note')";
       return Number(database.prepare(sql).get()?.n);
     } finally {
       database.close();

@@ -3,6 +3,7 @@
 // the commit that covers it; id 0 is the worker's own message that the database is open. The
 // operations are the worker's table.
 
+import type { MessagePort } from 'node:worker_threads';
 import type { ErrorCode, Numbering, Offset, SpoolGauge } from '../contracts/index.ts';
 import type { OutboxRow } from './outbox.ts';
 import type { StoreSettings } from './store.ts';
@@ -16,6 +17,12 @@ export interface WorkerSettings extends StoreSettings {
   readonly isCache?: boolean;
   /** Default: as much as a full disk needs. Smaller values are for tests that open hundreds. */
   readonly reserveBytesMax?: number;
+}
+
+/** Opens a spool in a thread; all messages about it pass through the port. */
+export interface SpoolOpening {
+  readonly settings: WorkerSettings;
+  readonly port: MessagePort;
 }
 
 /** A requested operation, by its name. */
@@ -57,4 +64,8 @@ export interface WorkerReplies {
   readonly diskFull?: boolean;
   /** The database is damaged and unusable until the next start repairs it. */
   readonly damage?: ReportedError;
+  /** Work on it has taken more than a second at a time, which delays other spools of the thread. */
+  readonly isSlow?: boolean;
+  /** The thread has closed the spool, because of this error. */
+  readonly ended?: string;
 }

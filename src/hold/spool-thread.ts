@@ -1,8 +1,7 @@
-// The main thread's connection to the spool's worker thread: requests, replies, and pages' bodies.
+// The main thread's connection to a spool in its thread (spool-threads.ts): requests, replies, and pages' bodies.
 // Positions and notes, which no caller awaits, are delayed a little to share the message and commit
-// of an append. Invariant: every request gets its reply, or an error once the thread is gone.
+// of an append. Invariant: every request gets its reply, or an error once the spool is closed.
 
-import { Worker } from 'node:worker_threads';
 import { type Acknowledgement, type Append, ExportError } from '../contracts/index.ts';
 import { type CommitRows, HeldBack } from './held-back.ts';
 import type {
@@ -11,7 +10,8 @@ import type {
   WorkerRequest,
   WorkerSettings,
 } from './spool-messages.ts';
-import type { Operations } from './spool-worker.ts';
+import type { Operations } from './spool-operations.ts';
+import { openInThread, type ThreadPlace } from './spool-threads.ts';
 import type { Landed } from './store.ts';
 
 /**
@@ -34,7 +34,7 @@ interface Waiter {
 export interface ThreadListener {
   /** After each commit, once its replies are resolved. */
   readonly replied: (answers: WorkerReplies) => void;
-  /** The thread is gone: no request is possible. */
+  /** The spool is closed: no request is possible. */
   readonly failed: (error: Error) => void;
 }
 
@@ -45,9 +45,9 @@ interface RequestOptions<T> {
   readonly onAnswer: (result: unknown, memory: readonly ArrayBuffer[]) => T;
 }
 
-/** The open thread. */
+/** An open spool in its thread. */
 export class SpoolThread {
-  readonly #worker: Worker;
+  readonly #place: ThreadPlace;
   readonly #isEager: boolean;
   /** Buffers for copies of pages on their way to the worker. */
   readonly #spare: ArrayBuffer[] = [];
@@ -59,39 +59,55 @@ export class SpoolThread {
   #linger: NodeJS.Timeout | undefined;
   #listener: ThreadListener = { replied: () => undefined, failed: () => undefined };
   #lastId = 0;
+  #opening: PromiseWithResolvers<WorkerReplies> | null = null;
   /** Why no request is possible any more. */
   #over: Error | null = null;
 
-  /** `commit`: writes changes to the log that the database is a cache of. */
-  constructor(settings: WorkerSettings, commit: CommitRows | null = null) {
+  /** `commit`: writes changes to the log that the database is a cache of. `sharesThread`: with other spools of this process. */
+  constructor(
+    settings: WorkerSettings,
+    {
+      commit,
+      sharesThread,
+    }: { readonly commit: CommitRows | null; readonly sharesThread: boolean },
+  ) {
     this.#isEager = settings.eager === true;
     const release = (said: WorkerReplies) => this.#hear(said);
     const lost = (error: Error) => this.#fail(error);
     this.#heldBack = commit === null ? null : new HeldBack(commit, { release, lost });
-    this.#worker = new Worker(new URL('./spool-worker.ts', import.meta.url), {
-      workerData: { ...settings, isCache: commit !== null } satisfies WorkerSettings,
-    });
+    this.#place = openInThread(
+      { ...settings, isCache: commit !== null },
+      { sharesThread, ended: (error) => void this.#lose(error) },
+    );
   }
 
   /**
-   * Resolves with the worker's first message: the database is open. Rejects with the reason if not.
+   * Resolves with the first message: the database is open. Rejects with the reason if not.
    */
   async opened(): Promise<WorkerReplies> {
-    const opened = await new Promise<WorkerReplies>((resolve, reject) => {
-      this.#worker.once('message', resolve);
-      this.#worker.once('error', (error) => reject(ended(error as Error)));
-    });
-    for (const { error } of opened.answers) if (error !== undefined) throw revived(error);
-    const heldBack = this.#heldBack;
-    this.#worker.on('message', (said: WorkerReplies) =>
-      (heldBack ?? { add: this.#hear.bind(this) }).add(said),
-    );
-    this.#worker.on('error', (error) => this.#fail(ended(error as Error)));
-    this.#worker.on('exit', async () => {
-      await heldBack?.empty();
-      this.#fail(ended(new Error('it exited')));
-    });
-    return opened;
+    const { port } = this.#place;
+    const first = Promise.withResolvers<WorkerReplies>();
+    this.#opening = first;
+    port.once('message', first.resolve);
+    if (this.#over !== null) first.reject(this.#over);
+    try {
+      const opened = await first.promise;
+      for (const { error } of opened.answers) if (error !== undefined) throw revived(error);
+      const heldBack = this.#heldBack;
+      port.on('message', (said: WorkerReplies) =>
+        (heldBack ?? { add: this.#hear.bind(this) }).add(said),
+      );
+      return opened;
+    } catch (error) {
+      await this.#place.leave();
+      throw error;
+    }
+  }
+
+  /** The spool or its thread has ended. */
+  async #lose(error: Error): Promise<void> {
+    await this.#heldBack?.empty();
+    this.#fail(ended(error));
   }
 
   /** Sets the listener. */
@@ -135,13 +151,15 @@ export class SpoolThread {
     });
   }
 
-  /** Lets the worker finish its requests, and ends it. */
+  /** Finishes all requests, and closes the database. */
   async close(): Promise<void> {
     const closing = this.ask('close').catch(() => undefined);
+    // After a failure nothing waits for replies, and the database is still open.
+    if (this.#over !== null) this.#post([{ id: 0, op: 'close', args: [] }]);
     this.#over ??= new Error('the spool is closed');
     await closing;
     this.#fail(this.#over);
-    await this.#worker.terminate();
+    await this.#place.leave();
   }
 
   #ask<T>(op: keyof Operations, args: readonly unknown[], how: RequestOptions<T>): Promise<T> {
@@ -162,7 +180,7 @@ export class SpoolThread {
 
   /** Posts the delayed requests, and then these. Throws if one cannot be cloned. */
   #post(questions: readonly WorkerRequest[], transfer: ArrayBuffer[] = []): void {
-    this.#worker.postMessage([...this.#lingering, ...questions], transfer);
+    this.#place.port.postMessage([...this.#lingering, ...questions], transfer);
     this.#lingering = [];
     clearTimeout(this.#linger);
     this.#linger = undefined;
@@ -193,13 +211,16 @@ export class SpoolThread {
       if (error !== undefined) waiter?.reject(revived(error));
       else waiter?.resolve(result, memory);
     }
+    if (said.isSlow === true) this.#place.isolate();
     this.#listener.replied(said);
+    if (said.ended !== undefined) this.#fail(ended(new Error(said.ended)));
     if (said.damage !== undefined) this.#fail(revived(said.damage));
   }
 
-  /** The worker is gone: rejects all pending and all later requests. */
+  /** The spool is closed or of no use: rejects all pending and all later requests. */
   #fail(error: Error): void {
     this.#over ??= error;
+    this.#opening?.reject(this.#over);
     for (const waiter of this.#unanswered.values()) waiter.reject(this.#over);
     this.#unanswered.clear();
     this.#listener.failed(this.#over);

@@ -1,6 +1,6 @@
 // The spool: the durable queue between upstream and the sinks, which makes sure that nothing is
 // lost. This is its interface on the main thread; the database is in a worker thread
-// (spool-thread.ts, spool-worker.ts, store.ts). Lately appended or read pages are cached here with
+// (spool-thread.ts, spool-server.ts, store.ts). Lately appended or read pages are cached here with
 // their parsed records, within a bound, so that sinks that keep up never read from disk and share
 // one parsed page. Invariant: a page is cached only after its commit, so no sink sees what a power
 // cut could undo. Positions are written a little later (spool-thread.ts); until then each sink's
@@ -45,6 +45,8 @@ export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly' | 'isCach
   readonly recentBytesMax?: number;
   /** One command has it, for one change (`takeLock`); default: false. */
   readonly isBrief?: boolean;
+  /** Its thread also serves other spools of this process; default: false. */
+  readonly sharesThread?: boolean;
   /** The log that the database is a cache of. Default: the database is the state itself. */
   readonly log?: SpoolLog;
 }
@@ -114,8 +116,8 @@ const answersMany = 1_000;
 export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
   const lock = takeLock(settings.dir, settings);
   try {
-    const { log, ...own } = settings;
-    const thread = new SpoolThread(own, log?.commit ?? null);
+    const { log, sharesThread = false, ...own } = settings;
+    const thread = new SpoolThread(own, { commit: log?.commit ?? null, sharesThread });
     return new WorkerSpool(settings, thread, lock, await thread.opened());
   } catch (error) {
     lock.release();

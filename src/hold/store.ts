@@ -246,9 +246,9 @@ export class Store {
     return this.holders.passed(this.#pages.end);
   }
 
-  /** If it is a cache of a log: the changes since the last call. */
-  drain(): readonly OutboxRow[] {
-    return this.transaction(() => drainOutbox(this.#statements));
+  /** If it is a cache of a log: the changes since the last call. `all`: also notes that wait for other changes. */
+  drain(all = true): readonly OutboxRow[] {
+    return this.transaction(() => drainOutbox(this.#statements, all));
   }
 
   /** Offset of the next event. */
@@ -282,6 +282,11 @@ export class Store {
     const pageBytes = Number(this.#statements.row('PRAGMA page_size')?.page_size);
     const pages = Math.max(1, Math.floor(bytes / pageBytes));
     this.#database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
+  }
+
+  /** Limit of blocking while another connection has the lock. */
+  boundWait(ms: number): void {
+    this.#database.exec(`PRAGMA busy_timeout = ${ms}`);
   }
 
   /** Moves the whole WAL into the database and returns its space to the disk. */

@@ -104,6 +104,7 @@ export async function openJourney(
       dir: state.dir,
       sync: shard === null ? state.sync : 'none',
       ...(shard === null ? {} : { log: shard }),
+      sharesThread: standBy?.membership !== undefined,
       keepMs: state.keepMs,
       removedSinksMs: state.removedSinksMs,
       bytesMax: state.maxBytes,
@@ -138,7 +139,7 @@ export async function openJourney(
     const hasMoved = (source: string) => pipeline.hasMoved(source);
     const ends = new EndEvents({ spool, clock, log, found: findings.add, hasMoved });
     await ends.runs(plan);
-    const ceilings = keepCeilings(spool, tools.throttles);
+    const ceilings = keepCeilings(spool, tools.throttles, { isInKafka: shard !== null });
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));
     const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {
       ...{

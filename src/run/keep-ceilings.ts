@@ -16,17 +16,27 @@ export function resumeCeilings(dir: string, throttles: Throttles): void {
   if (held !== null) throttles.resume(held);
 }
 
-/** Notes it from now on, until closed, and then once more. */
-export function keepCeilings(spool: Spool, throttles: Throttles): { close(): void } {
-  const note = () => {
-    const used = throttles.used();
+/**
+ * With the state in Kafka each note is a transaction. So there is none for requests up to this share of a ceiling: the process
+ * that takes over leaves them free.
+ */
+const unnotedShare = 0.1;
+
+/** Notes it from now on, until closed, and then once more. `isInKafka`: a takeover may not know the last requests. */
+export function keepCeilings(
+  spool: Spool,
+  throttles: Throttles,
+  { isInKafka }: { readonly isInKafka: boolean },
+): { close(): void } {
+  const note = (share: number) => {
+    const used = throttles.used(share);
     if (used !== null) spool.note(kind, name, used);
   };
-  const noting = setInterval(note, noteEveryMs);
+  const noting = setInterval(() => note(isInKafka ? unnotedShare : 0), noteEveryMs);
   return {
     close() {
       clearInterval(noting);
-      note();
+      note(0);
     },
   };
 }

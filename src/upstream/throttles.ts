@@ -54,9 +54,10 @@ export interface Throttles {
   gate(key: GateKey, options: GateOptions): Gate;
   /**
    * The requests that still count for ceilings; null if there are none, or none since the last
-   * call.
+   * call. `unnotedShare`: the next process may not know so many more, as a share of each ceiling
+   * (0 to 1), and leaves them free. `noted` in it changes when the next process must know it.
    */
-  used(): Json | null;
+  used(unnotedShare?: number): Json | null;
   /**
    * Counts the stored requests of a previous process, also in gates made later; unreadable ones do
    * not count.
@@ -70,9 +71,13 @@ export interface Throttles {
  */
 const usedShape = z.object({
   at: z.number(),
+  /** The number of notes that the next process must know. */
+  noted: z.number().default(0),
+  /** Share of each ceiling that may have been used without a note. */
+  unnoted: z.number().min(0).max(1).default(0),
   gates: z.record(z.string(), z.record(z.string(), z.array(z.tuple([z.number(), z.number()])))),
 });
-type Used = z.infer<typeof usedShape>;
+type Used = z.output<typeof usedShape>;
 /** Requests of one path are stored in at most this many groups; a group counts from its newest. */
 const groupsMax = 64;
 /** The maximum in the config. */
@@ -87,10 +92,24 @@ export interface ThrottleTools {
   readonly permit?: Permit;
 }
 
+/** When a previous process noted its requests; monotonic milliseconds. */
+interface Past {
+  readonly atMs: number;
+  /** When this process has read the note. */
+  readonly resumedMs: number;
+}
+
 /** Opens the registry, one per program: upstream blocks with one credential share its limits. */
 export function openThrottles(tools: ThrottleTools): Throttles {
   const gates = new Map<string, Gate>();
-  let before: Used | null = null;
+  let before: (Past & { readonly used: Used }) | null = null;
+  let noted = 0;
+  let unnoted = 0;
+  let isFirst = true;
+  const resume = (name: string, gate: Gate) => {
+    if (before !== null)
+      gate.resume(before.used.gates[name] ?? {}, { ...before, unnoted: before.used.unnoted });
+  };
   return {
     gate(key, options) {
       const name = nameOf(key);
@@ -98,22 +117,36 @@ export function openThrottles(tools: ThrottleTools): Throttles {
       if (gate === undefined) {
         gate = new Gate(tools, options.pauseMs);
         gates.set(name, gate);
+        gate.limit(options.ceilings);
+        resume(name, gate);
       }
       gate.limit(options.ceilings);
       return gate;
     },
-    used() {
-      const isNew = [...gates.values()].filter((gate) => gate.hasNew()).length > 0;
-      if (!isNew) return null;
+    used(share = 0) {
+      const all = [...gates.values()];
+      if (!all.some((gate) => gate.hasNew()) && share >= unnoted) return null;
+      // The first one has what this process leaves free for requests that it does not know.
+      const isDue = isFirst || share < unnoted || all.some((gate) => gate.isNoteDue(share));
+      if (isDue) {
+        noted += 1;
+        isFirst = false;
+        for (const gate of all) gate.noted();
+      }
+      unnoted = share;
       const used = Array.from(gates, ([name, gate]) => [name, gate.used()] as const);
-      return { at: tools.clock.now(), gates: Object.fromEntries(used) } satisfies Used;
+      const at = tools.clock.now();
+      return { at, noted, unnoted, gates: Object.fromEntries(used) } satisfies Used;
     },
     resume(held) {
-      before = usedShape.safeParse(held).data ?? null;
-      if (before === null) return;
+      const { data: used } = usedShape.safeParse(held);
+      if (used === undefined) return;
       // If the previous process's clock was ahead, its requests count as sent now.
-      const agoMs = Math.max(0, tools.clock.now() - before.at);
-      for (const [name, gate] of gates) gate.resume(before.gates[name] ?? {}, agoMs);
+      const agoMs = Math.max(0, tools.clock.now() - used.at);
+      const nowMs = tools.clock.monotonic();
+      before = { used, atMs: nowMs - agoMs, resumedMs: nowMs };
+      noted = used.noted;
+      for (const [name, gate] of gates) resume(name, gate);
     },
   };
 }
@@ -162,7 +195,10 @@ class Gate implements Turnstile {
   readonly #queue: FairQueue;
   /** By level, times of a previous process's requests. */
   #sentBefore = new Map<string, readonly number[]>();
+  /** Requests of a previous process that it may have sent without a note: a share of each ceiling, until this time. */
+  #unnoted = { share: 0, atMs: 0 };
   #hasNew = false;
+  #notedMs = Number.NEGATIVE_INFINITY;
 
   constructor({ clock, random, permit }: ThrottleTools, pauseMs: number | undefined) {
     this.#clock = clock;
@@ -246,19 +282,55 @@ class Gate implements Turnstile {
     return Object.fromEntries(levels.filter(([, groups]) => groups.length > 0));
   }
 
-  /** Counts requests of a previous process, reported `agoMs` ago. */
-  resume(used: Used['gates'][string], agoMs: number): void {
+  /** True if more requests went since the last note than this share of a ceiling. */
+  isNoteDue(share: number): boolean {
     const nowMs = this.#clock.monotonic();
+    return [...this.#levels].some(([name, { throttle }]) => {
+      const free = this.#shareAt(name, share);
+      return throttle.sentMs(nowMs).filter((at) => at >= this.#notedMs).length > free;
+    });
+  }
+
+  /** The next process knows the requests until now. */
+  noted(): void {
+    this.#notedMs = this.#clock.monotonic();
+  }
+
+  /** Counts requests of a previous process, and those that it may have sent since its note. */
+  resume(
+    used: Used['gates'][string],
+    { atMs, resumedMs, unnoted }: Past & { readonly unnoted: number },
+  ): void {
+    this.#unnoted = { share: unnoted, atMs: resumedMs };
     for (const [name, groups] of Object.entries(used)) {
       const sentMs = groups.flatMap(([ago, count]) =>
-        Array.from({ length: Math.min(count, requestsMax) }, () => nowMs - agoMs - ago),
+        Array.from({ length: Math.min(count, requestsMax) }, () => atMs - ago),
       );
       this.#sentBefore.set(name, sentMs);
-      // A gate in use keeps the waits that upstream requested; requests known to both count twice,
-      // for one window.
-      const known = this.#levels.get(name);
-      for (const at of sentMs) known?.throttle.take(at);
     }
+    // A gate in use keeps the waits that upstream requested; requests known to both count twice,
+    // for one window.
+    for (const [name, { throttle }] of this.#levels) {
+      for (const at of this.#sentUntilNow(name)) throttle.take(at);
+    }
+  }
+
+  /** Times of a previous process's requests, oldest first. */
+  #sentUntilNow(name: string): readonly number[] {
+    const { share, atMs } = this.#unnoted;
+    const unnoted = Array.from({ length: this.#shareAt(name, share) }, () => atMs);
+    return [...(this.#sentBefore.get(name) ?? []), ...unnoted];
+  }
+
+  /** This share of the lowest ceiling of a level, in whole requests; 0: it has none. */
+  #shareAt(name: string, share: number): number {
+    const ceilings = this.#ceilingsOf(name).map(({ requests }) => requests);
+    return ceilings.length === 0 ? 0 : Math.floor(Math.min(...ceilings) * share);
+  }
+
+  #ceilingsOf(name: string): readonly PathCeiling[] {
+    const path = name === wholeCredential ? undefined : name;
+    return this.#ceilings.filter((ceiling) => ceiling.path === path);
   }
 
   /** Paths with a budget or a wait. */
@@ -277,12 +349,11 @@ class Gate implements Turnstile {
     const known = this.#levels.get(name);
     if (known) return known;
     if (this.#levels.size >= levelsMax) this.#forgetIdle();
-    const path = name === wholeCredential ? undefined : name;
     const level: Level = {
       throttle: createThrottle({
-        ceilings: this.#ceilings.filter((ceiling) => ceiling.path === path),
+        ceilings: this.#ceilingsOf(name),
         random: this.#random,
-        sentMs: this.#sentBefore.get(name) ?? [],
+        sentMs: this.#sentUntilNow(name),
         ...(this.#pauseMs === undefined ? {} : { pauseMs: this.#pauseMs }),
       }),
       refusedPath: '',

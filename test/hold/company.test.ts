@@ -4,8 +4,8 @@
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Worker } from 'node:worker_threads';
-import { expect, test } from 'vitest';
+import { MessagePort } from 'node:worker_threads';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openSpool, type SpoolSettings } from '../../src/hold/spool.ts';
 import { anAppend, aPage } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
@@ -17,16 +17,17 @@ function settings(dir: string): SpoolSettings {
 /** A spool that holds three events, and the questions of each message that it posts from then on. */
 async function spoolSeen() {
   const dir = tempDir();
-  const started = new Promise<Worker>((resolve) => process.once('worker', resolve));
   const spool = await openSpool(settings(dir));
-  const worker = await started;
   await spool.append(anAppend({ ids: ['1', '2', '3'] }));
   const posted: string[][] = [];
-  const post = worker.postMessage.bind(worker);
-  worker.postMessage = (questions: readonly { readonly op: string }[], transfer) => {
-    post(questions, transfer);
-    posted.push(questions.map(({ op }) => op));
-  };
+  const post = MessagePort.prototype.postMessage as (...of: unknown[]) => void;
+  const spy = vi.spyOn(MessagePort.prototype, 'postMessage');
+  onTestFinished(() => spy.mockRestore());
+  spy.mockImplementation(function (this: MessagePort, ...of: unknown[]) {
+    post.apply(this, of);
+    // Node's own messages to a thread pass here as well.
+    if (Array.isArray(of[0])) posted.push(of[0].map(({ op }: { op: string }) => op));
+  });
   return { spool, dir, posted };
 }
 

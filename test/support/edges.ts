@@ -27,6 +27,9 @@ export async function someEdges(
   return {
     ...{ env, apart },
     upstreams: ['upstreams:', ...edges.map(({ entry }) => entry)].join('\n'),
+    /** The requests on a path that each has answered. */
+    requests: (path: string) =>
+      edges.map(({ sandbox }) => sandbox.control.requests()[path]?.requests ?? 0),
     /** So many events more at each. */
     grow: (count: number) => {
       for (const { sandbox } of edges) sandbox.control.grow('/v1/audit/events', count);

@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import type { Json } from '../../src/contracts/index.ts';
 import type { Lane } from '../../src/upstream/fair-queue.ts';
 import { openThrottles, type PathCeiling } from '../../src/upstream/throttles.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -232,6 +233,77 @@ describe('gate', () => {
 
     expect(second.gate.delay(lane('a'))).toBe(60_000);
     expect(third.gate.delay(lane('a'))).toBe(0);
+  });
+
+  test('a note is due after a tenth of a ceiling, and the next process leaves that much free', async () => {
+    const ceilings = [{ path: template, requests: 30, perMs: 60_000 }];
+    const first = open(ceilings);
+    const noted = [];
+    for (let request = 0; request < 9; request += 1) {
+      await first.gate.acquire(lane('a'), never());
+      await first.clock.advance(1);
+      noted.push((first.throttles.used(0.1) as { readonly noted: number }).noted);
+    }
+    // The first request, then each fourth: three may be missing.
+    expect(noted).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 3]);
+
+    const second = open(ceilings);
+    second.throttles.resume(first.throttles.used(0));
+    const third = open(ceilings);
+    await first.gate.acquire(lane('a'), never());
+    third.throttles.resume(first.throttles.used(0.1));
+    const free = ({ gate }: typeof first) => {
+      let count = 0;
+      for (; gate.delay(lane('a')) === 0; count += 1) gate.take(lane('a'));
+      return count;
+    };
+    // After an orderly end all is noted.
+    expect(free(second)).toBe(30 - 9);
+    expect(free(third)).toBe(30 - 10 - 3);
+  });
+
+  test('a ceiling holds over takeovers although only due notes reach the next process', async () => {
+    const perMs = 10_000;
+    const requestsMax = 20;
+    const sent: number[] = [];
+    let now = 0;
+    let logged: Json | null = null;
+    for (let owner = 0; owner < 40; owner += 1) {
+      const { gate, throttles, clock } = open([{ path: template, requests: requestsMax, perMs }]);
+      await clock.advance(now - clock.monotonic());
+      if (logged !== null) throttles.resume(logged);
+      let noted = (logged as { readonly noted: number } | null)?.noted ?? 0;
+      for (let step = 0; step < 7 + owner; step += 1) {
+        if (gate.delay(lane('a')) === 0) {
+          gate.take(lane('a'));
+          sent.push(clock.monotonic());
+        }
+        const used = throttles.used(0.1) as { readonly noted: number } | null;
+        if (used !== null && used.noted > noted) {
+          logged = used as unknown as Json;
+          noted = used.noted;
+        }
+        await clock.advance(100 + ((owner * 37) % 5) * 130);
+      }
+      now = clock.monotonic();
+    }
+    const most = Math.max(
+      ...sent.map((from) => sent.filter((at) => at >= from && at < from + perMs).length),
+    );
+    expect(most).toBeLessThanOrEqual(requestsMax);
+    expect(most).toBeGreaterThan(requestsMax / 2);
+  });
+
+  test('usage of a previous process counts in a gate that is made later', () => {
+    const ceilings = [{ path: template, requests: 2, perMs: 60_000 }];
+    const first = open(ceilings);
+    first.gate.take(lane('a'));
+    first.gate.take(lane('a'));
+    const tools = { clock: manualClock(), random: () => 0 };
+    const throttles = openThrottles(tools);
+    throttles.resume(first.throttles.used());
+
+    expect(throttles.gate(key, { ceilings }).delay(lane('a'))).toBe(60_000);
   });
 
   test('a caller that stops waiting leaves nothing: no turn taken, no timer, no listener', async () => {
