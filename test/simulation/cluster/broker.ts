@@ -1,7 +1,7 @@
 // Kafka's logs and its coordinator of transactions, as far as a shard's log depends on them (Kafka
 // protocol guide; KIP-98, KIP-360, KIP-890): partitions of batches and markers, the high watermark
-// and the last stable offset, fencing by the producer's epoch, markers that are written a while
-// after a transaction was decided, transactions that time out, and compaction.
+// and the last stable offset, fencing by the producer's epoch, markers that are written some time
+// after the decision about a transaction, time-outs of transactions, and compaction.
 
 import { ResponseError } from '../../../node_modules/@platformatic/kafka/dist/index.js';
 import type { Course } from './course.ts';
@@ -16,12 +16,12 @@ interface Batch {
   readonly first: number;
   readonly last: number;
   readonly producerId: bigint;
-  /** Of a marker: whether it commits. */
+  /** In a marker: whether the transaction was committed. */
   readonly commits: boolean | null;
   records: readonly (Sent & { readonly offset: number })[];
 }
 
-/** A producer's session with its id: what InitProducerId has given out. */
+/** A producer's session: the response of InitProducerId. */
 export interface Producing {
   readonly id: string;
   readonly producerId: bigint;
@@ -32,26 +32,26 @@ interface Transactional {
   readonly id: string;
   readonly producerId: bigint;
   epoch: number;
-  /** Null: none is open. */
+  /** Null: no transaction is open. */
   open: { readonly partitions: Set<Log>; readonly number: number } | null;
-  /** Until its markers are written; null: they are. */
+  /** Until its markers are written; null: they are written. */
   ending: Promise<void> | null;
 }
 
-/** What is told to whoever judges. */
+/** The events that the oracle receives. */
 export interface Witness {
-  /** A producer has been given its epoch. */
+  /** A producer has received its epoch. */
   began(by: Producing): void;
   accepted(by: Producing): void;
-  /** A transaction is decided to stand. */
+  /** A transaction is decided as committed. */
   committed(records: readonly Sent[]): void;
 }
 
-/** How long an open transaction is left alone; the product asks for the same. */
+/** Time-out of an open transaction; sluice requests the same. */
 const transactionMs = 30_000;
 const codes = { INVALID_PRODUCER_EPOCH: 47, INVALID_TXN_STATE: 48 } as const;
 
-/** An answer that refuses, as the library throws it. */
+/** An error response, as the library throws it. */
 export function refused(code: number, response: unknown = {}): ResponseError {
   return new ResponseError(0, 0, { '/': [code, null] }, response);
 }
@@ -64,7 +64,7 @@ export class Log {
   start = 0;
   batches: Batch[] = [];
   readonly aborted: { producerId: bigint; first: number; last: number }[] = [];
-  /** Where the open transaction of each producer begins here. */
+  /** First offset of each producer's open transaction in this partition. */
   readonly open = new Map<bigint, number>();
 
   constructor(topic: string, partition: number) {
@@ -72,7 +72,7 @@ export class Log {
     this.partition = partition;
   }
 
-  /** All before it is decided. */
+  /** All transactions before this offset are decided. */
   get stable(): number {
     return Math.min(this.end, ...this.open.values());
   }
@@ -104,7 +104,7 @@ export class Log {
     );
   }
 
-  /** Keeps of what is decided the newest of each key, and nothing that was aborted. */
+  /** Compacts: of the decided records, the newest of each key remain, and no aborted record. */
   compact(): void {
     const { stable } = this;
     const newest = new Map<string, number>();
@@ -112,7 +112,7 @@ export class Log {
       if (batch.last >= stable || this.isAborted(batch)) continue;
       for (const { key, offset } of batch.records) newest.set(String(key), offset);
     }
-    // The newest segment is left alone.
+    // The newest segment is not compacted.
     const kept = this.batches.slice(-3);
     const old = this.batches.slice(0, -3).filter((batch) => {
       if (batch.last >= stable || batch.commits !== null) return true;
@@ -125,7 +125,7 @@ export class Log {
   }
 }
 
-/** The brokers, which all answer from here. */
+/** All brokers. */
 export class Brokers {
   readonly #logs: readonly Log[];
   isOut = false;
@@ -134,7 +134,7 @@ export class Brokers {
   readonly #transactional = new Map<string, Transactional>();
   #opened = 0;
 
-  /** With so many partitions of each topic. Who writes under a transactional id may have a witness. */
+  /** `topics`: the partitions of each. `witnessOf`: the oracle that receives the events of a transactional id. */
   constructor(
     course: Course,
     witnessOf: (id: string) => Witness | null,
@@ -153,12 +153,12 @@ export class Brokers {
     return log;
   }
 
-  /** The numbers of a topic's; none where there is no such topic. */
+  /** Numbers of a topic's partitions; empty if there is no topic with this name. */
   partitionsOf(name: string): readonly number[] {
     return this.#logs.filter(({ topic }) => topic === name).map(({ partition }) => partition);
   }
 
-  /** Ends what the id has left open, and fences whoever had it. */
+  /** Ends the open transaction of the id, and fences its previous producer. */
   async begin(id: string): Promise<Producing> {
     const producerId = BigInt(1_000 + this.#transactional.size);
     const held = this.#transactional.get(id);
@@ -194,13 +194,13 @@ export class Brokers {
   }
 
   produce(by: Producing, log: Log, records: readonly Sent[]): number {
-    // The partition asks the coordinator whether it is part of the transaction (KIP-890).
+    // The partition queries the coordinator whether it is part of the transaction (KIP-890).
     if (!this.#known(by).open?.partitions.has(log)) throw refused(codes.INVALID_TXN_STATE);
     this.#witnessOf(by.id)?.accepted(by);
     return log.append(by.producerId, records);
   }
 
-  /** Decides; the markers follow. */
+  /** Decides a transaction; its markers follow later. */
   commit(by: Producing): void {
     const of = this.#known(by);
     if (of.open === null) throw refused(codes.INVALID_TXN_STATE);

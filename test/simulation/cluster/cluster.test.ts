@@ -1,5 +1,5 @@
 // Some dozens of simulated clusters at each run of the tests; `npm run simulate -- --of cluster
-// --seeds 10000` has many more.
+// --seeds 10000` runs many more.
 
 import { beforeAll, expect, test, vi } from 'vitest';
 import { findMutations } from '../mutate.ts';
@@ -10,10 +10,10 @@ vi.mock('../../../src/hold/rebuild.ts', () => import('./rebuilding.ts'));
 vi.mock('../../../src/run/shard-child.ts', () => import('./machine.ts'));
 
 const count = 40;
-/** In which something was found once. */
+/** Seeds that have found a fault once. */
 const found = [368, 425];
 
-// Modules that are loaded when they are needed are so in real time, which no world waits for.
+// Modules that are loaded on first use are loaded in real time, and no simulated world waits for real time.
 beforeAll(async () => {
   await runCluster(1);
 });

@@ -1,29 +1,29 @@
-// Time of a simulated cluster: what happens next happens at its moment, one thing after the other,
-// and whatever follows from it without waiting has happened before the next thing does. What must
-// stay true: nothing but the seed decides the order, so a seed does the same again.
+// Time of a simulated cluster: events happen at their time, one after the other. All consequences of an event
+// that need no wait happen before the next event. Invariant: only the seed decides the order, so the same seed
+// gives the same run.
 
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../../src/contracts/tools.ts';
 import type { Random } from '../../../src/sandbox/random.ts';
 import type { Tell } from '../verdict.ts';
 
-/** When each world begins. */
+/** Start time of each world. */
 const begin = Date.UTC(2026, 0, 1);
 
-/** What all that run on a machine have for clocks. */
+/** The clocks of all processes of a machine. */
 export interface Machine {
-  /** How far its clock is ahead. */
+  /** How far the wall clock is ahead, milliseconds. */
   aheadMs: number;
-  /** How long it was asleep, which its monotonic clock does not count. */
+  /** Length of all sleeps, which the monotonic clock does not count. */
   asleepMs: number;
 }
 
-/** One run of a process: killed, it does nothing more; stopped, nothing until it goes on. */
+/** One run of a process. A killed one does nothing more; a stopped one does nothing until it resumes. */
 export interface Life {
   readonly name: string;
   readonly machine: Machine;
   isAlive: boolean;
-  /** Milliseconds of the course. */
+  /** Simulated milliseconds. */
   stoppedUntil: number;
   cutFromKafkaUntil: number;
   cutFromUpstreamUntil: number;
@@ -36,11 +36,11 @@ interface Due {
   readonly happen: () => void;
 }
 
-/** The course of one world. */
+/** The time of one world. */
 export class Course {
-  /** Milliseconds since it began. */
+  /** Milliseconds since the start of the world. */
   now = 0;
-  /** To whom what happens at the moment happens; null: to nobody who has a clock. */
+  /** The life to which the current event belongs; null: to none with a clock. */
   current: Life | null = null;
   readonly random: Random;
   readonly #tell: Tell;
@@ -56,7 +56,7 @@ export class Course {
     this.#tell(`${(this.now / 1_000).toFixed(3).padStart(8)} ${line}`);
   }
 
-  /** Has something happen after a while; to a life, only while it is alive and not stopped. */
+  /** Runs work after a wait; work of a life only while the life is neither dead nor stopped. */
   after(ms: number, life: Life | null, happen: () => void): void {
     this.#order += 1;
     this.#add({ at: this.now + ms, order: this.#order, life, happen });
@@ -84,7 +84,7 @@ export class Course {
     };
   }
 
-  /** The next thing happens. False: there is none before `until`. */
+  /** Runs the next event. False: there is none before `until`. */
   async step(until: number): Promise<boolean> {
     const next = this.#dues.at(-1);
     if (next === undefined || next.at > until) {
@@ -106,7 +106,7 @@ export class Course {
     return true;
   }
 
-  /** The last one is the next. */
+  /** The last element is the next event. */
   #add(due: Due): void {
     let [low, high] = [0, this.#dues.length];
     while (low < high) {

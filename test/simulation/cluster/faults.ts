@@ -1,6 +1,6 @@
-// What happens to a simulated cluster: its processes are killed, stopped, cut from Kafka or from
-// upstream and asked to end, all that run on a machine or one of them; brokers and the coordinator
-// of one group fall out, and somebody else's transaction hangs.
+// Faults of a simulated cluster: processes are killed, stopped, cut off from Kafka or from upstream, or
+// stopped in order: all processes of a machine, or one of them. Brokers and the coordinator of a group
+// fail, and a transaction of another writer stays open.
 
 import { ownersOf } from '../../../src/cluster/log/settings.ts';
 import type { Brokers, Producing } from './broker.ts';
@@ -8,13 +8,13 @@ import type { Course } from './course.ts';
 import type { Groups } from './group.ts';
 import { type Part, type Process, prefix } from './process.ts';
 
-/** To what it happens. */
+/** The parts that can fail. */
 export interface Scene {
   readonly course: Course;
   readonly brokers: Brokers;
   readonly groups: Groups;
   readonly shards: number;
-  /** Some may be set; or they stand still while a machine is stopped. */
+  /** Some clocks may be set, or stop while a machine is stopped. */
   readonly clocks: 'right' | 'set' | 'asleep';
   readonly processes: readonly (Process | null)[];
   /** A part of a process has been killed. */
@@ -25,13 +25,13 @@ const kinds = [
   ...['killed', 'killed', 'stopped', 'stopped', 'cut from Kafka', 'cut from upstream'],
   ...['asked to end', 'the brokers fall out', 'a stranger hangs'],
 ] as const;
-/** Where there are several shards. */
+/** Faults of a state with several shards. */
 const moreKinds = [...kinds, 'the coordinator falls out', 'frozen'] as const;
 
-/** None lasts longer, but what only others can end. */
+/** No fault lasts longer, except those that another fault ends. */
 export const faultMsMax = 16_000;
 
-/** Has one fault happen. */
+/** Runs one fault. */
 export function fault(scene: Scene): void {
   const { course, brokers, shards, processes, clocks } = scene;
   const { random } = course;
@@ -55,14 +55,14 @@ export function fault(scene: Scene): void {
   else if (process !== null) befall(kind, process, parts, ms, scene);
 }
 
-/** No broker coordinates the group for a while. */
+/** The group has no coordinator for some time. */
 export function dropCoordinator({ groups, course }: Scene, ms: number) {
   const owners = ownersOf({ prefix });
   groups.out.add(owners);
   course.after(ms, null, () => groups.out.delete(owners));
 }
 
-/** All that run on a machine, what keeps its shards, or what works on one of them. */
+/** Lives of a machine: all, the supervisor, or a worker. */
 function partsOf(process: Process, { course: { random }, shards }: Scene): readonly Part[] {
   const { parts } = process;
   if (shards === 1 || random.chance(0.4)) return parts;
@@ -77,7 +77,7 @@ function befall(
   { course: { now }, killed, clocks }: Scene,
 ): void {
   if (kind === 'asked to end') process.stop();
-  // The monotonic clock counts on where only processes are stopped.
+  // The monotonic clock continues if only processes are stopped.
   if (kind === 'stopped' && clocks === 'asleep' && parts.length === process.parts.length) {
     const { machine, stoppedUntil } = process.life;
     machine.asleepMs += Math.max(0, now + ms - Math.max(now, stoppedUntil));
@@ -90,14 +90,14 @@ function befall(
     } else if (kind === 'stopped') life.stoppedUntil = Math.max(life.stoppedUntil, now + ms);
     else if (kind === 'cut from Kafka') life.cutFromKafkaUntil = now + ms;
     else if (kind === 'cut from upstream') life.cutFromUpstreamUntil = now + ms;
-    // Only what works on a shard is looked after by somebody.
+    // Only a worker is watched by another process.
     else if (kind === 'frozen' && life !== process.life) {
       life.stoppedUntil = Number.POSITIVE_INFINITY;
     }
   }
 }
 
-/** Another writer begins a transaction in the state, and is never heard of again. */
+/** Another writer starts a transaction in the state, and never ends the transaction. */
 async function hang({ brokers, course }: Scene, shard: number): Promise<void> {
   const log = brokers.log(`${prefix}.state`, shard);
   const by: Producing = await brokers.begin(`stranger-${course.now}`);

@@ -1,6 +1,6 @@
-// Kafka's coordinators of consumer groups, in the classic protocol (Kafka protocol guide; KIP-345
-// for static members, KIP-394 for the name that a new member has to have heard): joining waits for
-// all who are known until they were given up, generations, sessions.
+// Kafka's coordinators of consumer groups, in the classic protocol (Kafka protocol guide; KIP-345 for
+// static members, KIP-394 for the id that a new member must have received): a join waits for all known
+// members until their session is over; generations, sessions.
 
 import type { joinGroupV9 } from '@platformatic/kafka';
 import { shareIn } from '../../../src/cluster/assignment.ts';
@@ -15,16 +15,16 @@ interface Member {
   readonly who: string;
   readonly instance: string | null;
   metadata: Buffer;
-  /** What waits for its answer. */
+  /** The request that waits for a response. */
   joining: { answer: (joined: Joined) => void; refuse: (error: Error) => void } | null;
   syncing: { answer: (assignment: Buffer) => void; refuse: (error: Error) => void } | null;
   assignment: Buffer;
-  /** As it was told last. */
+  /** The last response. */
   owns: readonly number[];
   answeredAt: number;
 }
 
-/** What a member says when it joins. */
+/** The content of a join request. */
 export interface Joining {
   readonly who: string;
   readonly sessionMs: number;
@@ -42,9 +42,9 @@ const fencedInstance = 82;
 /** `group.initial.rebalance.delay.ms`, which is 3 s by default. */
 const firstDelayMs = 500;
 
-/** The groups, each with a coordinator of its own. */
+/** The groups, each with its own coordinator. */
 export class Groups {
-  /** Those that have no coordinator at the moment. */
+  /** Groups without a coordinator at present. */
   readonly out = new Set<string>();
   readonly #course: Course;
   readonly #groups = new Map<string, Group>();
@@ -58,7 +58,7 @@ export class Groups {
     return this.seen(id);
   }
 
-  /** As the one sees it who judges. */
+  /** The group as the oracle sees it. */
   seen(id: string): Group {
     const group = this.#groups.get(id) ?? new Group(this.#course, id);
     this.#groups.set(id, group);
@@ -84,7 +84,7 @@ class Group {
     this.#id = id;
   }
 
-  /** The members; while they are joining, what they have said is not told. */
+  /** The members; during a join their new reports are not shown. */
   described() {
     const isKnown = this.#state === 'stable';
     return [...this.#members.values()].map(({ id, instance, metadata, assignment }) => ({
@@ -184,7 +184,7 @@ class Group {
     const at = this.#course.now;
     member.answeredAt = at;
     this.#course.after(this.#sessionMs, null, () => {
-      // Who waits for an answer is there.
+      // A member that waits for a response is alive.
       if (member.answeredAt !== at || member.joining !== null || !this.#members.has(member.id))
         return;
       this.#course.tell(`${this.#id} gives ${member.id} up`);
@@ -217,7 +217,7 @@ class Group {
     const isOver = () => this.#state !== 'preparing' || this.#round !== round;
     this.#course.after(isFirst ? firstDelayMs : this.#sessionMs, null, () => {
       if (isOver()) return;
-      // Whoever has not joined by now is given up.
+      // The group removes each member that has not joined by now.
       for (const member of this.#members.values()) {
         if (member.joining === null) this.#remove(member, unknownMember);
       }

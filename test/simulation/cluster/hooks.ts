@@ -1,5 +1,5 @@
-// Has what is loaded from here on find the modelled Kafka in place of its client's library, memory in
-// place of the state database, and modelled machines: for a run by `node`. Tests say the same to vitest.
+// Replaces three modules for a run by `node`: the client library of Kafka, the state database, and the start of
+// processes. Tests configure the same in vitest.
 
 import { registerHooks } from 'node:module';
 

@@ -1,7 +1,6 @@
-// In place of @platformatic/kafka in a simulated cluster: the same names, of which those that
-// src/cluster sends requests by reach the modelled brokers, over a network that delays, loses and
-// cuts. What must stay true: a request without an answer may have been carried out, and may be
-// carried out after its sender has given it up.
+// Replaces @platformatic/kafka in a simulated cluster: the same names. The requests of src/cluster reach the
+// modelled brokers over a network that delays, loses and cuts. Invariant: a request without a response may have
+// been executed, and may be executed after its sender has given up.
 
 import { EventEmitter } from 'node:events';
 import { NetworkError } from '../../../node_modules/@platformatic/kafka/dist/index.js';
@@ -11,22 +10,22 @@ import type { Groups, Joining } from './group.ts';
 
 export * from '../../../node_modules/@platformatic/kafka/dist/index.js';
 
-/** What a process's connections lead to. */
+/** The target of a process's connections. */
 export interface Network {
   readonly course: Course;
   readonly brokers: Brokers;
   readonly groups: Groups;
   readonly life: Life;
-  /** Brokers hear the names that processes give themselves; else each start is another member. */
+  /** Brokers receive the instance names of processes; otherwise each start is another member. */
   readonly hearsNames: boolean;
   isTroubled(): boolean;
 }
 
-/** By the name of the host by which a process knows its broker. */
+/** By the host name by which a process knows its broker. */
 export const networks = new Map<string, Network>();
 
 const port = 9092;
-/** Long polls look again so often. */
+/** Interval of a long poll's checks. */
 const lookEveryMs = 100;
 
 class Line {
@@ -46,7 +45,7 @@ class Line {
     this.#cuts.clear();
   }
 
-  /** Has the brokers carry something out. */
+  /** Executes a request on the brokers. */
   call<T>(carryOut: () => T | Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const end = (error: Error) => {
@@ -70,7 +69,7 @@ class Line {
     const isLost = isTroubled() && random.chance(0.01);
     if (isLost || brokers.isOut || life.cutFromKafkaUntil > course.now) {
       course.after(500 + random.below(3_000), life, lost);
-      // It may only have been slow.
+      // The request may only have been slow.
       const isLate = isLost && random.chance(0.5);
       if (isLate) course.after(random.below(5_000), null, () => void attempt(carryOut));
       return;
@@ -127,7 +126,7 @@ function hostOf({ network: { life } }: Line) {
   return { nodeId: 0, host: life.name, port, rack: null };
 }
 
-/** A request's object in the library. */
+/** A request in the form of the library. */
 function api<Args extends unknown[], T>(
   carryOut: (network: Network, line: Line, ...args: Args) => T | Promise<T>,
 ) {
@@ -224,7 +223,7 @@ export const fetchV15 = api(
   },
 );
 
-/** With read_committed: nothing from the first open transaction on, and a list of what was aborted. */
+/** With read_committed: no record after the first open transaction, and a list of the aborted ones. */
 function fetched(log: Log, from: number, most: number) {
   const { stable } = log;
   const batches = log.batches
@@ -248,7 +247,7 @@ function fetched(log: Log, from: number, most: number) {
   };
 }
 
-/** A request that is answered once others have asked too: an older one of the same may get the answer. */
+/** A request that waits for others: an older request of the same member may get the response. */
 function waiting<Args extends unknown[], T>(
   carryOut: (network: Network, line: Line, ...args: Args) => Promise<T>,
 ) {
@@ -319,7 +318,7 @@ interface Message extends Sent {
   readonly partition: number;
 }
 
-/** The producer, of which transactions are used. It tries nothing again: whoever uses it has to. */
+/** A producer with transactions. It retries nothing: its user must. */
 export class Producer {
   readonly #line: Line;
   readonly #id: string;
@@ -332,7 +331,7 @@ export class Producer {
 
   async beginTransaction() {
     const { brokers } = this.#line.network;
-    // The library keeps what it was given, until an end is refused.
+    // The library keeps its records until an end is refused.
     this.#by ??= await this.#line.call(() => brokers.begin(this.#id));
     const by = this.#by;
     return {
@@ -343,11 +342,11 @@ export class Producer {
 
   async #produce(by: Producing, messages: readonly Message[]) {
     const { brokers } = this.#line.network;
-    // All of a shard's, so of each topic one partition.
+    // All records belong to one shard, so to one partition of each topic.
     const topics = [...Map.groupBy(messages, ({ topic }) => topic).values()];
     const logs = topics.map(([first]) => brokers.log(first?.topic ?? '', first?.partition));
     await this.#line.call(() => brokers.addPartitions(by, logs));
-    // Each has a leader of its own.
+    // Each partition has its own leader.
     const offsets = await Promise.all(
       topics.map(async (own, n) => {
         const log = logs[n] as Log;

@@ -1,4 +1,4 @@
-// One run of a process of a simulated cluster, where the state has several shards: the real supervisor of
+// One run of a process of a simulated cluster whose state has several shards: the real supervisor of
 // shards with its real pool of workers, and the real turns of shards in each worker.
 
 import { parseConfig } from '../../../src/config/config.ts';
@@ -20,13 +20,13 @@ import {
 } from './process.ts';
 import { Work } from './work.ts';
 
-/** Of upstreams with these names each shard has some, of two, three or four. */
+/** With upstreams of these names, each of two, three or four shards has some. */
 const upstreams = ['u0', 'u1', 'u2', 'u5', 'u6'];
-/** How long a worker takes to start. */
+/** Start time of a worker. */
 const beginMsMax = 1_000;
 const workers = 2;
 
-/** The config of a state of so many shards. */
+/** The config of a state with this number of shards. */
 function configOf(shards: number) {
   const auth = (name: string) => `{ client_id: ${name}, client_secret: s, scope: 'events:read' }`;
   const text = `
@@ -43,7 +43,7 @@ sinks:
 
 const configs = new Map([2, 3, 4].map((shards) => [shards, configOf(shards)]));
 
-/** One that stands ready for all shards. */
+/** A process that can run all shards. */
 export class KeepingProcess implements Process {
   readonly life: Life;
   readonly #around: Surroundings;
@@ -110,7 +110,7 @@ export class KeepingProcess implements Process {
     return child;
   }
 
-  /** As a journey in a worker does (src/run/host-shards.ts). */
+  /** Does the same as a journey in a worker (src/run/host-shards.ts). */
   async #work(child: Child, turn: HostedTurn): Promise<number> {
     const { course, shards, sharing } = this.#around;
     const { life } = child;

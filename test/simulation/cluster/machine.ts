@@ -1,6 +1,6 @@
-// In place of src/run/shard-child.ts in a simulated cluster: a worker process is
-// another life, and what they say to each other takes a while. What must stay true: a message reaches
-// whoever is stopped only when it goes on, one after the other; and whoever dies says no more.
+// Replaces src/run/shard-child.ts in a simulated cluster: a worker process is another life, and messages
+// between the two need time. Invariants: a stopped process receives its messages when it resumes, in order; a
+// dead process sends nothing more.
 
 import type { ChildProcess } from 'node:child_process';
 import { EventEmitter } from 'node:events';
@@ -8,20 +8,20 @@ import type { WorkerSelf } from '../../../src/run/shard-worker.ts';
 import type { Course, Life } from './course.ts';
 import { networks } from './kafka.ts';
 
-/** The variable by which whoever starts a process is known. */
+/** The environment variable that names the process that starts another one. */
 export const startedBy = 'SIMULATED_LIFE';
 const messageMs = 1;
 
-/** Starts a worker process, by the name of the life that does. */
+/** Starts a worker process; `starter` is the life that starts it. */
 export const machines = new Map<string, () => Child>();
 let running: Course | null = null;
 
-/** Has all machines run in this course. */
+/** Binds all machines to this course. */
 export function runIn(course: Course): void {
   running = course;
 }
 
-/** As the product's. */
+/** As in the product. */
 export function startChild(
   _args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -31,21 +31,21 @@ export function startChild(
   return child as unknown as ChildProcess;
 }
 
-/** As the product's. */
+/** As in the product. */
 export function uptimeMs(): number {
   return running === null ? 0 : running.now - (running.current?.machine.asleepMs ?? 0);
 }
 
-/** A process that was started, with the channel to it, as whoever has started it sees it. */
+/** A started process and the channel to it, as its starter sees them. */
 export class Child extends EventEmitter {
   readonly life: Life;
   readonly pid = 1;
   connected = true;
-  /** What it sees itself. */
+  /** The same channel as the started process sees it. */
   readonly own: EventEmitter & WorkerSelf;
   readonly #course: Course;
   readonly #parent: Life;
-  /** What came before anybody listened. */
+  /** Messages that arrived before the first listener. */
   #pending: unknown[] = [];
 
   constructor(course: Course, parent: Life, life: Life) {
@@ -74,7 +74,7 @@ export class Child extends EventEmitter {
   }
 
   kill(_signal: 'SIGKILL'): void {
-    // That one does not wait until it goes on.
+    // The receiver waits until it resumes.
     this.end(null, 'SIGKILL');
   }
 
@@ -83,12 +83,12 @@ export class Child extends EventEmitter {
     this.abandon();
   }
 
-  /** Whoever has started it is gone. */
+  /** The starter has ended. */
   abandon(): void {
     this.#tell(this.life, () => this.own.emit('disconnect'));
   }
 
-  /** It has ended, with a code or by a signal. */
+  /** The process has ended, with an exit code or by a signal. */
   end(code: number | null, signal: string | null): void {
     if (!this.life.isAlive) return;
     this.life.isAlive = false;

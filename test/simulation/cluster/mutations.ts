@@ -1,5 +1,5 @@
-// The flaws that the simulation of clusters must find: of a shard's log and its owner, of how shards
-// are shared, and of what a process says to those that it starts.
+// The faults that the simulation of clusters must find: in a shard's log and its ownership, in the assignment of
+// shards, and in the messages between a process and its workers.
 
 import type { Mutation } from '../mutations.ts';
 
@@ -10,10 +10,10 @@ const supervisor = 'src/run/shard-supervisor.ts';
 const pool = 'src/run/worker-pool.ts';
 const turn = 'src/run/shard-turn.ts';
 const worker = 'src/run/shard-worker.ts';
-/** Of the work that a simulated process does with the log of its shard. */
+/** Faults in the work of a simulated process on the log of its shard. */
 const work = 'test/simulation/cluster/work.ts';
 
-/** All of them. */
+/** All faults. */
 export const ofCluster: readonly Mutation[] = [
   {
     ...{ of: 'cluster', file: shardLog },

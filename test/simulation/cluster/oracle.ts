@@ -1,19 +1,19 @@
-// What must be true of a shard of a simulated cluster at each step, whatever happens to it. It sees
-// what no process sees: which transactions stand, and who was given which epoch.
+// Conditions that must hold for a shard of a simulated cluster at each step. The oracle sees more than any
+// process: the committed transactions, and the owner of each epoch.
 
 import type { Producing, Sent, Witness } from './broker.ts';
 
-/** Of two takeovers one after the other; what was not used is not saved up. */
+/** Allowed per takeover, for two takeovers in a row; unused ones are not saved. */
 const allowedMax = 2;
 
-/** Judges. */
+/** Checks the conditions. */
 export class Oracle implements Witness {
-  /** Records before it are in pages that stand. */
+  /** Records before this one are in committed pages. */
   checkpoint = 0;
   readonly #held = new Set<number>();
   readonly #delivered = new Set<number>();
   #owner: Producing | null = null;
-  /** Requests that may be too many. */
+  /** Number of requests that may exceed the limit. */
   #allowed = 0;
   #tooMany = 0;
   readonly #find: (what: string) => void;
@@ -26,13 +26,13 @@ export class Oracle implements Witness {
     this.#owner = by;
   }
 
-  /** Of a shard's writers only the one that has begun last may write. */
+  /** Of a shard's writers only the one that started last may write. */
   accepted(by: Producing): void {
     if (by === this.#owner) return;
     this.#find(`what ${by.id} writes with epoch ${by.epoch} is accepted beside its successor`);
   }
 
-  /** Each record once, and the checkpoint is what the pages come to. */
+  /** Each record is stored once, and the checkpoint is the sum of the pages. */
   committed(records: readonly Sent[]): void {
     for (const { key, value } of records) {
       const [table] = JSON.parse(String(key)) as [string];
@@ -51,14 +51,14 @@ export class Oracle implements Witness {
     for (const number of numbers) this.#delivered.add(number);
   }
 
-  /** What a process has made of the log, beside what stood before it was the only writer. */
+  /** The state that a process read from the log, compared with the committed one before it was the only writer. */
   restored(who: string, checkpoint: number, known: number): void {
     this.#allowed = Math.min(allowedMax, this.#allowed + 1);
     if (checkpoint >= known) return;
     this.#find(`${who} goes on from ${checkpoint}, and ${known} stood before it began`);
   }
 
-  /** Whoever is confirmed knows what stood before it asked. */
+  /** A process that was confirmed knows the state at the time of its request. */
   confirmed(who: string, checkpoint: number, known: number): void {
     if (checkpoint >= known) return;
     this.#find(`${who} is confirmed with ${checkpoint}, and ${known} stood before it asked`);
@@ -71,7 +71,7 @@ export class Oracle implements Witness {
     if (this.#allowed < 0) this.#find(`${tooMany} requests were more than upstream allows`);
   }
 
-  /** What of so many records was not delivered. */
+  /** Reports if fewer than this number of records were delivered. */
   missing(records: number): readonly string[] {
     const delivered = this.#delivered.size;
     return delivered >= records ? [] : [`${delivered} of ${records} records are delivered`];

@@ -1,5 +1,5 @@
-// One run of a process of a simulated cluster, where the state has one shard: it joins, and works
-// once it owns.
+// One run of a process of a simulated cluster whose state has one shard: it joins the group, and works as soon
+// as it owns the shard.
 
 import type { MemberSettings } from '../../../src/cluster/log/settings.ts';
 import { type Membership, Ownership } from '../../../src/cluster/ownership.ts';
@@ -14,7 +14,7 @@ export const prefix = 'sim';
 export const sessionMs = 6_000;
 export const port = 9092;
 
-/** Where a process runs. */
+/** The environment of a process. */
 export interface Surroundings {
   readonly course: Course;
   readonly shards: readonly ShardWorld[];
@@ -24,21 +24,21 @@ export interface Surroundings {
 /** One run. */
 export interface Process {
   readonly life: Life;
-  /** Itself, and those that it has started for shards. */
+  /** Its own life, and those of its workers. */
   readonly parts: readonly Part[];
   /** Resolves when it has ended. */
   run(): Promise<void>;
-  /** Asks it to end in order. */
+  /** Requests an orderly end. */
   stop(): void;
 }
 
-/** What the machine knows as a process. */
+/** What a machine knows of a process. */
 export interface Part {
   readonly life: Life;
   kill(): void;
 }
 
-/** Tells the course what a process logs. */
+/** Reports the log lines of a process to the course. */
 export function logOf(course: Course, life: Life): Log {
   const report = (_event: string, line: string, fields?: object) =>
     course.tell(`${life.name}: ${line}${fields ? ` ${JSON.stringify(fields)}` : ''}`);
@@ -52,7 +52,7 @@ export function end(life: Life): void {
   networks.delete(life.name);
 }
 
-/** One that has all there is, or nothing. */
+/** A life that gets all messages, or none. */
 export class LoneProcess implements Process {
   readonly life: Life;
   readonly #course: Course;

@@ -1,13 +1,13 @@
-// In place of src/hold/rebuild.ts in a simulated cluster, whose processes keep their state in
-// memory: what was read from the log, by its table and key.
+// Replaces src/hold/rebuild.ts in a simulated cluster, whose processes have their state in memory: the rows
+// from the log, by table and key.
 
 import type { OutboxRow } from '../../../src/hold/outbox.ts';
 import type { Rebuilt } from '../../../src/hold/rebuild.ts';
 
-/** What each process holds, by the directory that it names. */
+/** The state of each process, by its directory. */
 export const held = new Map<string, Map<string, Uint8Array>>();
 
-/** The state of a process while it is made. */
+/** The state of a process during its rebuild. */
 export class Rebuilding {
   readonly #rows = new Map<string, Uint8Array>();
 
@@ -28,6 +28,6 @@ export class Rebuilding {
   }
 
   close(): void {
-    // Nothing is open.
+    // No file is open.
   }
 }

@@ -1,7 +1,7 @@
-// One seed: a cluster of processes on a modelled Kafka, of one shard or several, and what happens to
-// them (faults.ts) while answers are late or lost. Everything is drawn from the seed. Then all is
-// well, and what is owed has to arrive, each shard to be worked on, and each process to have its
-// share; and what then happens in order, or to one shard only, has to disturb nobody else.
+// One seed: a cluster of processes on a modelled Kafka, with one shard or several, and its faults (faults.ts),
+// while responses are late or lost. The seed decides everything. After the faults, all records must arrive, each
+// shard must be worked on, and each process must have its share. Then an orderly change, or a fault of one shard,
+// must disturb no other one.
 
 import { ownersOf } from '../../../src/cluster/log/settings.ts';
 import { partitionsOf, topicsOf } from '../../../src/cluster/log/topics.ts';
@@ -21,11 +21,11 @@ import { Upstream } from './upstream.ts';
 import type { ShardWorld } from './work.ts';
 
 const troubleMs = 40_000;
-/** Longer than a transaction is left open, than a session, and than Kafka is waited for in one go. */
+/** Longer than an open transaction, a session, and one wait for Kafka. */
 const wellWithinMs = 150_000;
-/** Of whoever was given up the groups know no more after that. */
+/** After this time the groups have forgotten each removed member. */
 const forgottenMs = 2 * sessionMs;
-/** Long enough for whoever shares to look at how even it is, several times. */
+/** Long enough for several checks of an even distribution. */
 const quietMs = 3 * sessionMs;
 const findingsMax = 5;
 
@@ -33,7 +33,7 @@ const findingsMax = 5;
 export async function runCluster(seed: number, report: Tell = () => undefined): Promise<Verdict> {
   const world = new ClusterWorld(seed, report);
   report(JSON.stringify(world.traits));
-  // Most of what is refused is asked again, and nobody looks where it came from.
+  // Most refused requests are repeated, so their stacks are not used.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
@@ -71,9 +71,9 @@ class ClusterWorld {
       processes: 2 + random.below(2) + (shards === 1 ? 0 : shared.below(2)),
       named: random.chance(0.3),
       faultEveryMs: random.pick([1_500, 4_000, 8_000]),
-      // Who has nothing to write does not hear from the log that it was put out.
+      // A process without a write does not learn from the log that it was fenced.
       growEveryMs: random.pick([8_000, 700, 700]),
-      // One that is set while a machine sleeps hides that it does.
+      // A clock that is set during a sleep of the machine hides the sleep.
       clocks: shared.pick(['right', 'set', 'asleep']),
     };
     this.#seed = seed;
@@ -137,7 +137,7 @@ class ClusterWorld {
     }
   }
 
-  /** All that is owed arrives, and then nothing more moves. */
+  /** All records arrive, and then nothing changes any more. */
   async #settle(since: string): Promise<void> {
     const begun = this.#course.now;
     let owed: readonly string[] = [];
@@ -158,7 +158,7 @@ class ClusterWorld {
     await this.#until(this.#course.now + quietMs, () => false);
   }
 
-  /** What is not as it has to be in the end. */
+  /** The conditions that do not hold at the end. */
   #owed(): readonly string[] {
     const { processes } = this.#scene;
     const missing = this.#shards.flatMap(({ shard, oracle, upstream }) => [
@@ -169,7 +169,7 @@ class ClusterWorld {
     return this.#isUneven() ? [...missing, 'one has two shards more than another'] : missing;
   }
 
-  /** By whom the group has given it to. */
+  /** The life to which the group has assigned the shard. */
   #isServed(shard: number): boolean {
     const worker = this.#sharing.workerOf(shard);
     const owner = this.#scene.processes.find((one) => one?.life.name === this.#ownerOf(shard));
@@ -188,7 +188,7 @@ class ClusterWorld {
     return Math.max(...loads) - Math.min(...loads) > 1;
   }
 
-  /** Something happens in order, or to one shard only. */
+  /** An orderly change, or a fault of one shard. */
   async #disturb(): Promise<void> {
     if (this.#findings.length > 0) return;
     const { course, processes, shards } = this.#scene;
@@ -204,7 +204,7 @@ class ClusterWorld {
     };
     const joins = { inOrder: true, mayEnd: () => false };
     const all = { inOrder: false, mayEnd: () => true };
-    // All shards in its worker end with it.
+    // All shards of its worker end with it.
     const ofPart = { inOrder: false, mayEnd: (_: number, life: Life) => life === worker };
     const events = [
       ['one is asked to end', leaves, () => ofWorker?.stop()],
@@ -223,7 +223,7 @@ class ClusterWorld {
     course.tell(`${what}: shard ${shard}`);
     this.#sharing.mode = mode;
     happen();
-    // Whoever it happens to has to notice first.
+    // The affected process must notice first.
     await this.#until(course.now + forgottenMs, () => false);
     await this.#settle(what);
   }

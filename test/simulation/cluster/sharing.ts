@@ -1,38 +1,38 @@
-// What must be true of who works on which shard of a simulated cluster: never two on one, beyond one
-// request of whoever does not know yet; and where all is well, nobody is disturbed, and a shard that
-// changes hands in order is worked on again within a session.
+// Conditions for the owners of the shards of a simulated cluster: never two on one shard, except for one request
+// of a process that does not know of its successor. Without faults no work is disturbed, and a shard that moves in
+// order is worked on again within a session.
 
 import type { Course, Life } from './course.ts';
 
-/** What may happen to shards at the moment. */
+/** The faults that are allowed at present. */
 export interface Mode {
-  /** Whose work on a shard may end, or not be heard; others end only where that makes loads more even. */
+  /** Lives whose work on a shard may end or be silent; others end only for a more even distribution. */
   readonly mayEnd: (shard: number, life: Life) => boolean;
-  /** Whoever ends does so in order, and another one is there. */
+  /** Each end is orderly, and another process is ready. */
   readonly inOrder: boolean;
 }
 
-/** One that works on a shard. */
+/** A life that works on a shard. */
 interface Worker {
   readonly life: Life;
-  /** When it has begun to take it, or has taken it again. */
+  /** Time at which it started to own the shard, or owned it again. */
   readonly since: number;
-  /** The group answers it, or whoever it has the shard by. */
+  /** The group, or the supervisor of the worker, responds to it. */
   readonly hasContact: () => boolean;
-  /** Requests beside whoever works. */
+  /** Requests during the work of another life. */
   strays: number;
 }
 
-/** What is judged by. */
+/** The inputs of the checks. */
 interface SharingMeans {
   readonly course: Course;
   readonly sessionMs: number;
-  /** Whether a process has two shards more than another one. */
+  /** Whether one process has two shards more than another one. */
   readonly isUneven: () => boolean;
   readonly find: (what: string) => void;
 }
 
-/** Judges. */
+/** Checks the conditions. */
 export class Sharing {
   mode: Mode = { mayEnd: () => true, inOrder: false };
   /** By shard and life. */
@@ -47,13 +47,13 @@ export class Sharing {
     this.#in = deps;
   }
 
-  /** It has begun to take the shard at `since`, knows what it holds, and works from now on. */
+  /** The life has owned the shard since `since`, knows the state, and works from now on. */
   begins(shard: number, life: Life, since: number, hasContact: () => boolean): void {
     const { course, sessionMs, find } = this.#in;
     course.tell(`${life.name} works on shard ${shard}`);
     const worker = { life, since, hasContact, strays: 0 };
     this.#known.set(keyOf(shard, life), worker);
-    // It may have slept meanwhile, and others have taken it since.
+    // The machine may have slept meanwhile, and others may have owned the shard since.
     if ((this.#workers.get(shard)?.since ?? 0) > since) return;
     const idleMs = course.now - (this.#endedAt.get(shard) ?? course.now);
     if (this.mode.inOrder && idleMs > sessionMs) {
@@ -69,13 +69,13 @@ export class Sharing {
     this.#in.find(`${life.name} lets go of shard ${shard}, and need not`);
   }
 
-  /** It asks upstream. */
+  /** The life sends a request to upstream. */
   asks(shard: number, life: Life): void {
     const other = this.#workers.get(shard);
     const own = this.#known.get(keyOf(shard, life));
     if (own === undefined || other === own) return;
     if (this.workerOf(shard) === null || other?.hasContact() !== true) {
-      // Whom the group has given up, and then knows of no other one, goes on.
+      // A life that the group removed without another owner continues.
       this.#worksNow(shard, { ...own, since: this.#in.course.now });
       return;
     }
@@ -84,13 +84,13 @@ export class Sharing {
     this.#in.find(`${life.name} asks upstream of shard ${shard} again beside ${other.life.name}`);
   }
 
-  /** It works, and is not heard. */
+  /** The life works, and the group does not receive its heartbeats. */
   unheard(shard: number, life: Life): void {
     if (this.mode.mayEnd(shard, life)) return;
     this.#in.find(`${life.name} is not heard, and nothing was wrong`);
   }
 
-  /** Who works on a shard; null: nobody. */
+  /** The lives that work on a shard; null: none. */
   workerOf(shard: number): Life | null {
     const life = this.#workers.get(shard)?.life;
     const works = life?.isAlive && !this.#endedAt.has(shard);

@@ -1,13 +1,13 @@
-// The upstream of a simulated cluster: a list that grows, read from a number on, and a limit on
-// requests, of which it counts those that were too many.
+// The upstream of a simulated cluster: a list that grows, read from a record number, and a limit on requests.
+// It counts the requests above the limit.
 
 import type { Course, Life } from './course.ts';
 
-/** A request per so many milliseconds, and so many at once. */
+/** The limit: one request per interval, and a burst. */
 const limit = { everyMs: 500, atOnce: 5 } as const;
 const latencyMs = 10;
 
-/** Lets through what a limit allows. */
+/** Permits the requests within a limit. */
 export class Bucket {
   #tokens: number;
   #at: number;
@@ -38,7 +38,7 @@ export class Upstream {
     this.#course = course;
   }
 
-  /** The numbers of the records from one on. */
+  /** The numbers of the records from this one. */
   async get(from: number, most: number, life: Life): Promise<readonly number[]> {
     const { now, random } = this.#course;
     const ended = this.#course.wait(latencyMs + random.below(100), life);

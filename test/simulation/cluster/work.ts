@@ -1,7 +1,6 @@
-// What a process of a simulated cluster does with a shard that it has: it works as a run does
-// (src/run/journey.ts), with the real log of the shard. Its work is the least that has all that
-// matters: a list is read from a checkpoint on, its pages are sent to a sink, and both go into the
-// log.
+// The work of a simulated process on its shard, like that of a run (src/run/journey.ts), with the real log of
+// the shard. It is the least work with all relevant parts: it reads a list from a checkpoint, sends the pages to a
+// sink, and writes both to the log.
 
 import type { StateLogSettings } from '../../../src/cluster/log/settings.ts';
 import { ShardLog } from '../../../src/cluster/log/shard-log.ts';
@@ -14,21 +13,21 @@ import { held } from './rebuilding.ts';
 import type { Sharing } from './sharing.ts';
 import { Bucket, type Upstream } from './upstream.ts';
 
-/** Oftener than upstream lets anyone ask. */
+/** Shorter than the limit of upstream permits. */
 const everyMs = 150;
 const pageMax = 4;
 const confirmEveryMs = 1_000;
-/** Nobody knows what the one before has left. */
+/** The use of the limit by the previous owner is unknown. */
 const tokensAtTakeover = 0;
 
-/** A shard, beside its log. */
+/** A shard without its log. */
 export interface ShardWorld {
   readonly shard: number;
   readonly upstream: Upstream;
   readonly oracle: Oracle;
 }
 
-/** What a shard is worked on with. */
+/** Dependencies of the work on a shard. */
 export interface WorkMeans extends ShardWorld {
   readonly course: Course;
   readonly life: Life;
@@ -43,20 +42,20 @@ export class Work {
   readonly #stop = new AbortController();
   #shard: ShardLog | null = null;
   #rows = new Map<string, Uint8Array>();
-  /** The checkpoint that it has given to the log; whether that stands it may not know yet. */
+  /** The checkpoint that the life wrote to the log; the life may not know yet whether it is committed. */
   #written = 0;
 
   constructor(deps: WorkMeans) {
     this.#in = deps;
   }
 
-  /** Has it end in order. */
+  /** Requests an orderly end. */
   stop(why: Error): void {
     this.#shard?.hurry();
     this.#stop.abort(why);
   }
 
-  /** Takes the shard and works on it until stopped; rejects with why it has ended. */
+  /** Owns the shard and works on it until stopped; rejects with the reason of its end. */
   async run({ confirm, hasContact }: Membership): Promise<void> {
     const { course, oracle, life, log, settings, sharing, shard } = this.#in;
     const clock = course.clockOf(life);
@@ -78,18 +77,18 @@ export class Work {
       await this.#send();
       if (!hasContact()) {
         sharing.unheard(shard, life);
-        // Others may have asked meanwhile.
+        // Others may have sent requests meanwhile.
         bucket = new Bucket(course.now, tokensAtTakeover);
         continue;
       }
       if (!bucket.take(course.now)) continue;
-      // It may be stopped between looking and asking.
+      // The process may be stopped between the check and the request.
       await course.wait(1, life);
       await this.#poll();
     }
   }
 
-  /** As a sink does before it puts out whoever was connected before it; meanwhile all else goes on. */
+  /** As a sink does before it fences the previous connection; other work continues meanwhile. */
   async #confirmAgain(clock: Clock): Promise<void> {
     const { oracle, life } = this.#in;
     for (;;) {
@@ -139,7 +138,7 @@ export class Work {
     return value === undefined ? 0 : (JSON.parse(Buffer.from(value).toString()) as number);
   }
 
-  /** Lets go of the shard. */
+  /** Releases the shard. */
   async close(): Promise<void> {
     this.#shard?.hurry();
     await this.#shard?.close();
