@@ -122,7 +122,7 @@ export function isDamage(error: unknown): boolean {
 }
 
 /** True if another connection has the lock, longer than this one waits. */
-export function isBusy(error: unknown): boolean {
+export function isDatabaseBusy(error: unknown): boolean {
   const cause = error instanceof ExportError ? error.cause : error;
   return (codeOf(cause) & 0xff) === sqliteBusy;
 }

@@ -10,7 +10,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { type Append, ExportError, type HeldPage } from '../contracts/index.ts';
-import { isBusy, isDamage, storeError } from './database.ts';
+import { isDamage, isDatabaseBusy, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
 import { Reserve, withReserve } from './reserve.ts';
 import type {
@@ -141,7 +141,7 @@ export class SpoolServer {
     try {
       written = this.#commit(jobs);
     } catch (error) {
-      if (!isBusy(error)) throw error;
+      if (!isDatabaseBusy(error)) throw error;
       this.#wait(questions);
       return;
     }
@@ -202,7 +202,7 @@ export class SpoolServer {
 
   /** True if another process has the lock, and not for too long: this thread serves other spools meanwhile. */
   #waitsAfter(error: unknown): boolean {
-    if (!isBusy(error)) return false;
+    if (!isDatabaseBusy(error)) return false;
     const nowMs = performance.now();
     this.#lockedSinceMs ??= nowMs;
     if (nowMs - this.#lockedSinceMs < lockedMsMax) return true;

@@ -267,12 +267,12 @@ async function owned(
 ): Promise<Membership | null> {
   if (kafka === null) return null;
   if (standBy?.membership) return standBy.membership;
-  const { Ownership } = await import('../cluster/kafka.ts');
+  const { gainOnly } = await import('../cluster/kafka.ts');
   await refuseBeside(kafka, clock, { waits: standBy !== undefined });
   // A process that does not wait is fenced when it loses the state, and ends by that.
   const alone = { lost: () => undefined, stop: AbortSignal.timeout(aloneMsMax) };
   const { stop, ...reported } = standBy ?? alone;
-  return await Ownership.gain(kafka, { log, clock, ...reported }, stop);
+  return await gainOnly(kafka, { log, clock, ...reported }, stop);
 }
 
 /** How long a process without standby waits for a group without members. */

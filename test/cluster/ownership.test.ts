@@ -10,8 +10,8 @@ import {
   shareIn,
   shareOut,
 } from '../../src/cluster/assignment.ts';
+import { gainOnly } from '../../src/cluster/group-member.ts';
 import { ShardLog } from '../../src/cluster/log/shard-log.ts';
-import { Ownership } from '../../src/cluster/ownership.ts';
 import { processesOf } from '../../src/cluster/processes.ts';
 import { parseHostPort } from '../../src/contracts/settings.ts';
 import type { Clock } from '../../src/contracts/tools.ts';
@@ -199,7 +199,7 @@ test('suspended for longer than its session it continues only if no other proces
   const lost: Error[] = [];
   const begin = async (clock: Clock) => {
     const deps = { log: silent, clock, lost: (why: Error) => lost.push(why) };
-    const ownership = await Ownership.gain(settings, deps, never);
+    const ownership = await gainOnly(settings, deps, never);
     afterThisTest(() => ownership.close());
     const log = await ShardLog.take(settings, { log: silent, clock, confirm: ownership.confirm });
     afterThisTest(() => log.cut());

@@ -5,7 +5,7 @@ import type { Mutation } from '../mutations.ts';
 
 const shardLog = 'src/cluster/log/shard-log.ts';
 const assignment = 'src/cluster/assignment.ts';
-const ownership = 'src/cluster/ownership.ts';
+const member = 'src/cluster/group-member.ts';
 const supervisor = 'src/run/shard-supervisor.ts';
 const pool = 'src/run/worker-pool.ts';
 const turn = 'src/run/shard-turn.ts';
@@ -31,21 +31,21 @@ export const ofCluster: readonly Mutation[] = [
   },
   {
     ...{ of: 'cluster', file: shardLog },
-    what: 'state that was compacted while it was read is gone on from',
+    what: 'a process continues with state that was compacted during the read',
     from: 'if ((await this.#newestMark()) !== null) throw shardLost(this.#settings);',
     to: '',
     isRare: true,
   },
   {
     ...{ of: 'cluster', file: shardLog },
-    what: 'the log is not looked at where the group had given its owner up',
+    what: 'the log is not read again after the group has removed the owner',
     from: 'if (givenUp === this.#givenUp) return;\n    await',
     to: 'if (givenUp >= 0) return;\n    await',
     firstSeed: 1162,
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/group-contact.ts' },
-    what: 'who is not received goes on asking upstream',
+    what: 'a process without contact to the group still polls upstream',
     from: 'const silentShareMax = 2 / 3;',
     to: 'const silentShareMax = 1_000;',
     firstSeed: 818,
@@ -69,7 +69,7 @@ export const ofCluster: readonly Mutation[] = [
     to: '{ shards: [...shards].filter((one) => memberId !== giver || !gives.includes(one)).sort(',
   },
   {
-    ...{ of: 'cluster', file: ownership },
+    ...{ of: 'cluster', file: member },
     what: 'the group does not learn that a shard was released and is accepted again',
     from: 'if (claim.since !== null) this.#releases += 1;',
     to: '',
@@ -94,14 +94,14 @@ export const ofCluster: readonly Mutation[] = [
   },
   {
     ...{ of: 'cluster', file: turn },
-    what: 'a turn is reported that the group has received of it when it has not',
+    what: 'a turn gets a later time of the last response of the group',
     from: 'uptimeMs: uptimeMs() - agoMs',
     to: 'uptimeMs: uptimeMs() - agoMs * 0',
     firstSeed: 5330,
   },
   {
     ...{ of: 'cluster', file: worker },
-    what: 'what was said while a worker was stopped counts as said when it goes on',
+    what: 'a message to a stopped worker counts as sent when the worker resumes',
     from: 'const agoMs = uptimeMs() - message.uptimeMs;',
     to: 'const agoMs = Math.min(0, message.uptimeMs);',
     firstSeed: 5330,
@@ -121,7 +121,7 @@ export const ofCluster: readonly Mutation[] = [
   },
   {
     ...{ of: 'cluster', file: supervisor },
-    what: 'a turn is not reported that another process has its shard',
+    what: 'a turn gets no report that another process has its shard',
     from: 'lost: (why: ExportError) => own.turn?.lose(why),',
     to: 'lost: (why: ExportError) => own.turn?.lose.bind(why),',
     firstSeed: 64,
@@ -135,7 +135,7 @@ export const ofCluster: readonly Mutation[] = [
   },
   {
     ...{ of: 'cluster', file: work },
-    what: 'a position is committed before the sink has what it says',
+    what: 'a position is committed before the sink has the records',
     from: `    oracle.delivered(due);
     await this.#commit([row('position', ['sink'], next)]);`,
     to: `    await this.#commit([row('position', ['sink'], next)]);

@@ -1,8 +1,9 @@
 // One run of a process of a simulated cluster whose state has one shard: it joins the group, and works as soon
 // as it owns the shard.
 
+import { gainOnly } from '../../../src/cluster/group-member.ts';
 import type { MemberSettings } from '../../../src/cluster/log/settings.ts';
-import { type Membership, Ownership } from '../../../src/cluster/ownership.ts';
+import type { Membership } from '../../../src/cluster/ownership.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 import { silent } from '../../support/silent-log.ts';
 import type { Course, Life } from './course.ts';
@@ -85,7 +86,7 @@ export class LoneProcess implements Process {
     const deps = { log: this.#log, clock, lost };
     let ownership: Membership | null = null;
     try {
-      ownership = await Ownership.gain(this.#settings, deps, this.#stop.signal);
+      ownership = await gainOnly(this.#settings, deps, this.#stop.signal);
       await this.#work.run(ownership);
     } catch (error) {
       this.#course.tell(`${this.life.name} ends: ${String(error)}`);
