@@ -65,6 +65,42 @@ export function addOutbox(statements: Statements): void {
   }
 }
 
+/**
+ * Notes all rows that differ from those of the cache before, which the log has: for a repaired cache. `before`: the path of that
+ * cache; all rows are noted if the file is unreadable.
+ */
+export function noteDifferences(statements: Statements, before: string): void {
+  const add = (table: string, key: string, from: string) =>
+    statements.run(`INSERT INTO outbox (tab, key) SELECT '${table}', ${key} FROM ${from}`);
+  const keyOf = (columns: readonly string[]) => `json_array(${columns.join(', ')})`;
+  let isReadable = true;
+  try {
+    statements.run('ATTACH DATABASE ? AS old', before);
+    for (const [table, columns] of Object.entries(tables)) {
+      const key = keyOf(columns);
+      const row = columns.includes('rowid') ? 'rowid, *' : '*';
+      // The log never changes a page, and a page that is not needed is deleted from there by its offset.
+      const compared = table === pageTable ? columns.join(', ') : row;
+      const [now, then] = [
+        `SELECT ${compared} FROM main.${table}`,
+        `SELECT ${compared} FROM old.${table}`,
+      ];
+      add(table, key, `(${now} EXCEPT ${then})`);
+      const [kept, known] = [
+        `SELECT ${key} AS k FROM main.${table}`,
+        `SELECT ${key} AS k FROM old.${table}`,
+      ];
+      if (table !== pageTable) add(table, 'k', `(${known} EXCEPT ${kept})`);
+    }
+  } catch {
+    isReadable = false;
+  }
+  for (const [table, columns] of Object.entries(tables)) {
+    // The identity of a new log is not in the log yet.
+    if (!isReadable || table === 'meta') add(table, keyOf(columns), `main.${table}`);
+  }
+}
+
 /** If there is an outbox: its last change waits for others. */
 export function delayLast(statements: Statements): void {
   const known = "SELECT 1 AS n FROM sqlite_master WHERE name = 'outbox'";

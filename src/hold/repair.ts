@@ -20,10 +20,12 @@ import { findDamage, identityIn } from './damage.ts';
 import { openDatabase, openToLook, storeError } from './database.ts';
 import { type DeliveredCopy, readDelivered, writeDelivered } from './delivered.ts';
 import { takeLock } from './lock.ts';
+import { addOutbox, noteDifferences } from './outbox.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { withReserve } from './reserve.ts';
 import { nothingSalvaged, type Salvaged, salvage } from './salvage.ts';
 import { databaseName } from './schema.ts';
+import { Statements } from './statements.ts';
 import { Store } from './store.ts';
 
 /** Settings of a repair. */
@@ -34,6 +36,8 @@ export interface RepairSettings {
   readonly sinks: readonly string[];
   /** The streams of the config. */
   readonly streams: readonly string[];
+  /** The database is the cache of a log, which must receive the repair; default: false. */
+  readonly isCache?: boolean;
   /** Builds the page that reports a stream's reset to its sinks; null: no sink receives it. */
   readonly report: (reset: StreamReset) => NewPage | null;
 }
@@ -93,6 +97,7 @@ function checkAndRepair(settings: RepairSettings): Repaired | null {
     const damage = damageIn(dir, copy);
     if (damage === null) return null;
     const rebuilt = rebuild(settings, copy);
+    if (settings.isCache === true) noteRepair(settings);
     renameSync(join(dir, partial), join(dir, repaired));
     syncDirectory(dir);
     const aside = replace(dir);
@@ -192,6 +197,19 @@ function rebuild(settings: RepairSettings, copy: DeliveredCopy | null): Rebuilt 
     };
   } finally {
     store.close();
+  }
+}
+
+/** From now on the log receives all changes, and first those of the repair. */
+function noteRepair({ dir, sync }: RepairSettings): void {
+  const database = openDatabase({ dir, sync, name: partial });
+  try {
+    const statements = new Statements(database);
+    addOutbox(statements);
+    noteDifferences(statements, join(dir, databaseName));
+    statements.clear();
+  } finally {
+    database.close();
   }
 }
 

@@ -32,6 +32,7 @@ export function repairState(plan: Plan, state: Config['state'], deps: RepairDeps
   const settings: RepairSettings = {
     dir: state.dir,
     sync: state.sync,
+    isCache: state.kafka !== null,
     sinks: plan.sinks.map(({ name }) => name),
     streams: [...streams.keys()],
     report: (reset) => {

@@ -1,7 +1,7 @@
 // Faults of the owners of a state in Kafka, on a real Apache Kafka: a process that is frozen in a transaction for longer than
 // its session, and brokers that stop one after the other.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Admin, Connection, describeTransactionsV0 } from '@platformatic/kafka';
@@ -220,6 +220,12 @@ sinks:
     const delivered = uids();
     expect(delivered).toHaveLength(new Set(delivered).size);
     expect(delivered).toHaveLength(records);
+    // What was repaired is in Kafka: another machine continues from there.
+    rmSync(join(dir, 'state'), { recursive: true });
+    const other = await startSluice(['run', '-c', file, '--once'], { env }).exited;
+    expect(other.exitCode, other.stderr).toBe(0);
+    expect(other.stderr).not.toContain('the state in Kafka is not whole');
+    expect(uids()).toHaveLength(records);
   },
   600_000,
 );
