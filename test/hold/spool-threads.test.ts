@@ -3,6 +3,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { MessagePort, type Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openSpool, type SpoolSettings } from '../../src/hold/spool.ts';
@@ -78,20 +79,24 @@ test('a lock of another process delays only its own spool, which then stores all
   const { one, other, dirs } = await two();
   const blocker = new DatabaseSync(join(dirs[0], 'sluice.db'));
   blocker.exec('BEGIN IMMEDIATE');
+  const appends = 40;
   let isStored = false;
   const held = one.append(anAppend({ ids: ['1'] })).then(() => {
     isStored = true;
   });
 
-  // Each takes a turn of the thread: all of them together would wait for longer than the lock is waited for.
-  for (let n = 0; n < 20; n += 1) await other.append(anAppend({ ids: [`${n}`] }));
+  // If the thread were blocked, these would last longer than a lock is waited for, and the held append would fail.
+  for (let n = 0; n < appends; n += 1) {
+    await other.append(anAppend({ ids: [`${n}`] }));
+    await setTimeout(20);
+  }
   expect(isStored).toBe(false);
   blocker.exec('COMMIT');
   blocker.close();
   await held;
 
   expect(one.gauge.end).toBe(1);
-  expect(other.gauge.end).toBe(20);
+  expect(other.gauge.end).toBe(appends);
 });
 
 test('a damaged spool fails alone', async () => {
