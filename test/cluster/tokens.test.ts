@@ -91,30 +91,37 @@ test('sessions end many times while state and sinks write: each event is there o
   expect(stopped.stderr.match(/state_owned/g)).toHaveLength(1);
 });
 
-test('the token endpoint fails for longer than a token lasts: the process continues after that, and each event is there once', {
-  timeout: 300_000,
-}, async () => {
-  const endpoint = await startHttpReceiver({ answer: () => grant(tokenS) });
-  const { file, env, grow, topics } = await aConfig(endpoint, 'outage', 20);
-  const sluice = startSluice(['run', '-c', file], { env });
-  await expectOnce(topics, 20);
+test.each([
+  ['fails', { answer: 'reply', status: 503, body: 'secret-canary is down' }, 'requesting a token'],
+  ['gives tokens that the broker rejects', grant(-3_600, 3_600), 'rejected the token'],
+] as const)(
+  'the token endpoint %s for longer than a token lasts: the process continues after that, and each event is there once',
+  {
+    timeout: 300_000,
+  },
+  async (_, fault, report) => {
+    const endpoint = await startHttpReceiver({ answer: () => grant(tokenS) });
+    const { file, env, grow, topics } = await aConfig(endpoint, 'outage', 20);
+    const sluice = startSluice(['run', '-c', file], { env });
+    await expectOnce(topics, 20);
 
-  const before = endpoint.requests.length;
-  endpoint.answer({ answer: 'reply', status: 503, body: 'secret-canary is down' });
-  grow(20);
-  await sluice.waitForLine((line) => line.includes('requesting a token'), 60_000);
-  const outageEnd = performance.now() + 3 * sessionMs;
-  await waitUntil(() => performance.now() > outageEnd, { what: 'the end', timeoutMs: 60_000 });
-  const asked = endpoint.requests.length - before;
-  endpoint.answer(() => grant(tokenS));
-  await expectOnce(topics, 40);
+    const before = endpoint.requests.length;
+    endpoint.answer(fault);
+    grow(20);
+    await sluice.waitForLine((line) => line.includes(report), 60_000);
+    const outageEnd = performance.now() + 3 * sessionMs;
+    await waitUntil(() => performance.now() > outageEnd, { what: 'the end', timeoutMs: 60_000 });
+    const asked = endpoint.requests.length - before;
+    endpoint.answer(() => grant(tokenS));
+    await expectOnce(topics, 40);
 
-  const { exitCode, stderr } = await sluice.kill();
-  expect(exitCode).toBe(0);
-  expect(stderr).not.toContain('canary');
-  // State and sinks share no token. The pauses of the state grow from 1 s, and those of a sink end at 1 s here.
-  expect(asked).toBeLessThan(60);
-});
+    const { exitCode, stderr } = await sluice.kill();
+    expect(exitCode).toBe(0);
+    expect(stderr).not.toContain('canary');
+    // State and sinks share no token. The pauses of the state grow from 1 s, and those of a sink end at 1 s here.
+    expect(asked).toBeLessThan(60);
+  },
+);
 
 test('a start with a wrong client secret ends with the reason, and check reports it', async () => {
   const body = JSON.stringify({ error: 'invalid_client', error_description: 'no secret-canary' });

@@ -62,6 +62,15 @@ test('with ca_file only a client with a certificate from there is accepted', asy
   expect(await send(port, { ca })).not.toBe(200);
 });
 
+test('with chains of two, each side sends its intermediate and trusts the root alone', async () => {
+  const { port, ca, clientChain, clientLeaf } = await served((its) => ({
+    ...{ cert_file: its.chain.certFile, key_file: its.chain.keyFile, ca_file: its.caFile },
+  }));
+
+  expect(await send(port, { ca, cert: clientChain.cert, key: clientChain.key })).toBe(200);
+  expect(await send(port, { ca, cert: clientLeaf.cert, key: clientLeaf.key })).not.toBe(200);
+});
+
 test('hundreds of clients without a handshake keep no other client out', async () => {
   const { port, ca } = await served(plain);
   for (let n = 0; n < 700; n += 1) {
