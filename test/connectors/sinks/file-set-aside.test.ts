@@ -9,7 +9,7 @@ import { openSpool } from '../../../src/hold/spool.ts';
 import { idOf, senderOn } from '../../send/a-sender.ts';
 import { anAppend } from '../../support/a-page.ts';
 import { openSink, someEvents } from '../../support/sink-opening.ts';
-import { tempDir, waitUntil } from '../../support/temp.ts';
+import { afterThisTest, tempDir, waitUntil } from '../../support/temp.ts';
 
 async function aJourney() {
   const [state, out] = [tempDir(), tempDir()];
@@ -27,6 +27,10 @@ async function aJourney() {
     const [stop, kill] = [new AbortController(), new AbortController()];
     const ended = sender.run({ stop: stop.signal, kill: kill.signal });
     ended.catch(() => undefined);
+    afterThisTest(() => {
+      stop.abort(new Error('the test is over'));
+      kill.abort(new Error('the test is over'));
+    });
     const end = async () => {
       stop.abort(new Error('enough'));
       await ended;
