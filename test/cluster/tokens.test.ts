@@ -101,7 +101,7 @@ test.each([
   },
   async (_, fault, report) => {
     const endpoint = await startHttpReceiver({ answer: () => grant(tokenS) });
-    const { file, env, grow, topics } = await aConfig(endpoint, 'outage', 20);
+    const { file, env, grow, topics } = await aConfig(endpoint, report.replaceAll(' ', '-'), 20);
     const sluice = startSluice(['run', '-c', file], { env });
     await expectOnce(topics, 20);
 
