@@ -56,8 +56,8 @@ interface Collected {
   readonly body: CutBody;
   /** Callers that wait for it, because their events are in it or end in it. */
   readonly waiting: ((answer: Delivery) => void)[];
-  /** When it is cut in any case; monotonic. */
-  readonly due: number;
+  /** When it is cut in any case; monotonic. A repeated cut is due later after each new event. */
+  due: number;
   /** Aborts once it is cut. */
   readonly over: AbortController;
   /** Once it is cut. */
@@ -65,9 +65,15 @@ interface Collected {
 }
 
 const delivered: Delivery = { outcome: 'delivered' };
+const closedFailure: Delivery = {
+  outcome: 'retry',
+  cause: new ExportError('sink_unreachable', 'the sink was closed before its object was complete', {
+    next: 'Nothing was lost: the next start writes the object.',
+  }),
+};
 /**
- * Minimum time to collect a cut again. Its events are in the spool, and a smaller cut would have
- * the names of objects that may exist.
+ * Minimum time without a new event after which a repeated cut is finished early. Its events are in
+ * the spool, and a smaller cut would have the names of objects that may exist.
  */
 const againMs = 30_000;
 
@@ -116,7 +122,7 @@ export class ObjectWriter {
   /** Milliseconds until the collected events are cut; null if nothing waits for that. */
   get dueInMs(): number | null {
     if (this.#open === null || this.#failed !== null || this.#writing !== null) return null;
-    return Math.max(0, this.#open.due - this.#settings.opening.tools.clock.monotonic());
+    return Math.max(0, this.#leftMs(this.#open));
   }
 
   /** Resolves when all events of the batch are in the bucket, or have failed. */
@@ -135,16 +141,19 @@ export class ObjectWriter {
     });
   }
 
-  /** Completes the collected object with everything sent before. */
+  /** Completes the collected object with everything sent before; a repeated cut waits for its other events. */
   flush(): void {
-    this.#turn = this.#turn.then(() => this.#finish());
+    this.#turn = this.#turn.then(async () => {
+      if (!isIncomplete(this.#open)) await this.#finish();
+    });
   }
 
-  /** Writes the collected object, once; resolves when nothing is in flight. */
+  /** Writes the collected object, once; resolves when nothing is in flight. The next process repeats an incomplete cut. */
   async close(): Promise<void> {
     this.flush();
     await this.#turn;
     await this.#writing;
+    if (this.#open !== null) this.#drop(closedFailure);
   }
 
   async #take(batch: Batch, answer: (answer: Delivery) => void): Promise<void> {
@@ -163,15 +172,21 @@ export class ObjectWriter {
       await open.body.add(onlyEvents(rest, ({ offset }) => offset < open.bound));
       rest = onlyEvents(rest, ({ offset }) => offset >= open.bound);
       open.end = Math.min(batch.end, open.bound);
+      if (isIncomplete(open)) open.due = this.#dueAt(true);
       if (rest.events.length === 0) open.waiting.push(done);
-      const isFull = open.body.bytes >= this.#settings.rotate.bytes || open.end === open.bound;
-      if (isFull) await this.#finish();
+      if (this.#isFull(open)) await this.#finish();
     }
+  }
+
+  /** A repeated cut ends where it ended before, whatever its size: some of its objects may exist. */
+  #isFull({ body, bound, end }: Collected): boolean {
+    if (bound !== Number.POSITIVE_INFINITY) return end === bound;
+    return body.bytes >= this.#settings.rotate.bytes;
   }
 
   #opened(first: Offset): Collected {
     if (this.#open !== null) return this.#open;
-    const { opening, rotate } = this.#settings;
+    const { opening } = this.#settings;
     const { clock } = opening.tools;
     const again = this.#unfinished !== null && first < this.#unfinished.end;
     const { end: bound, ...cut } =
@@ -185,15 +200,29 @@ export class ObjectWriter {
     this.#unfinished = null;
     const over = new AbortController();
     const body = this.#settings.body();
-    const waitMs = again ? Math.max(rotate.every, againMs) : rotate.every;
-    const due = clock.monotonic() + waitMs;
+    const due = this.#dueAt(again);
     const open: Collected = { cut, end: first, bound, body, waiting: [], due, over, parts: null };
     this.#open = open;
-    clock.sleep(waitMs, over.signal).then(
-      () => this.flush(),
-      () => undefined,
-    );
+    void this.#finishWhenDue(open).catch(() => undefined);
     return open;
+  }
+
+  #dueAt(isRepeated: boolean): number {
+    const { opening, rotate } = this.#settings;
+    const waitMs = isRepeated ? Math.max(rotate.every, againMs) : rotate.every;
+    return opening.tools.clock.monotonic() + waitMs;
+  }
+
+  async #finishWhenDue(open: Collected): Promise<void> {
+    const { clock } = this.#settings.opening.tools;
+    for (let leftMs = this.#leftMs(open); leftMs > 0; leftMs = this.#leftMs(open)) {
+      await clock.sleep(leftMs, open.over.signal);
+    }
+    this.#turn = this.#turn.then(() => this.#finish());
+  }
+
+  #leftMs({ due }: Collected): number {
+    return due - this.#settings.opening.tools.clock.monotonic();
   }
 
   async #finish(): Promise<void> {
@@ -214,12 +243,16 @@ export class ObjectWriter {
     this.#failed = failed;
     this.#failure = this.#meaningOf(error);
     this.#failures += 1;
+    for (const report of failed.waiting.splice(0)) report(this.#failure);
+    this.#drop(this.#failure);
+  }
+
+  /** Drops the collected events, which are sent again. */
+  #drop(answer: Delivery): void {
     const dropped = this.#open;
     this.#open = null;
     dropped?.over.abort();
-    for (const report of [...failed.waiting.splice(0), ...(dropped?.waiting ?? [])]) {
-      report(this.#failure);
-    }
+    for (const report of dropped?.waiting ?? []) report(answer);
   }
 
   async #write(collected: Collected): Promise<void> {
@@ -297,4 +330,9 @@ export class ObjectWriter {
       ? { outcome: 'refused', scope: 'sink', cause }
       : { outcome: 'retry', cause };
   }
+}
+
+/** True for a repeated cut without all of its events. */
+function isIncomplete(open: Collected | null): boolean {
+  return open !== null && open.bound !== Number.POSITIVE_INFINITY && open.end < open.bound;
 }

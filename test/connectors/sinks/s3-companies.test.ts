@@ -6,9 +6,14 @@ import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { s3Sink } from '../../../connectors/sinks/s3.ts';
+import type { Json } from '../../../src/contracts/json.ts';
+import type { Delivery } from '../../../src/contracts/sink.ts';
+import { startHttpReceiver } from '../../support/http-receiver.ts';
+import { manualClock } from '../../support/manual-clock.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../../support/s3.ts';
+import { askedOf } from '../../support/s3-front.ts';
 import { s3ServerName } from '../../support/s3-program.ts';
-import { openSink, someEvents } from '../../support/sink-opening.ts';
+import { openSink, someEvents, testTools } from '../../support/sink-opening.ts';
 import { anyActs, perform } from './engine-acts.ts';
 import { FakeEngine, uids, uidsIn } from './file-engine.ts';
 
@@ -38,7 +43,7 @@ async function uidsByDirectory(bucket: string): Promise<ReadonlyMap<string, read
 const ofCompanies = (count: number, companies: number, first = 0) =>
   someEvents(count, first).map((event, at) => ({
     ...event,
-    context: { ...event.context, company: `c-${at % companies}` },
+    context: { ...event.context, company: `c-${(first + at) % companies}` },
   }));
 
 describe(`s3 sink at ${name} with a company in its prefix`, () => {
@@ -83,6 +88,59 @@ describe(`s3 sink at ${name} with a company in its prefix`, () => {
       expect(found.toSorted()).toEqual(uids(7).toSorted());
     },
   );
+
+  test.each([
+    'other batches reach its size',
+    'it is flushed',
+    'a process is stopped',
+    'it is slow',
+  ])('repeats a cut up to its own end, also if %s before', async (how) => {
+    const { bucket, ...others } = await settingsOf('logs/{company}');
+    const settings = { ...others, bucket, rotate: { bytes: '1KiB', every: '1s' } };
+    const front = await startHttpReceiver({ keep: false });
+    let writes = 0;
+    front.answer(async (request) => {
+      if (request.method === 'PUT') writes += 1;
+      // One object of the cut is written, and then the process dies.
+      return writes > 1 ? { answer: 'reset' } : await askedOf(server.endpoint, request);
+    });
+    let mark: Json = null;
+    const remember = async (kept: Json) => {
+      mark = kept;
+    };
+    const killed = await openSink(s3Sink, { ...settings, endpoint: front.url }, { remember });
+    const lost = [ofCompanies(1, 2), ofCompanies(60, 2, 1)].map((events) =>
+      killed.sink.send(killed.batch(events), never),
+    );
+    for (const answer of lost) expect((await answer).outcome).toBe('retry');
+    expect(await server.objects(bucket)).toHaveProperty('size', 1);
+
+    const clock = manualClock(Date.UTC(2026, 2, 4));
+    const tools = testTools(clock);
+    const send = ({ sink, batch }: typeof killed, at: number) =>
+      sink.send(batch(ofCompanies(1, 2, at)), never);
+    let next = await openSink(s3Sink, settings, { mark, remember, tools });
+    if (how === 'a process is stopped') {
+      const begun = [0, 1, 2].map((at) => send(next, at));
+      await next.sink.ready?.(never);
+      await next.sink.close();
+      for (const answer of begun) expect(await answer).toMatchObject({ outcome: 'retry' });
+      next = await openSink(s3Sink, settings, { mark, remember, tools });
+    }
+    const answers: Promise<Delivery>[] = [];
+    for (let at = 0; at < 61; at += 1) {
+      answers.push(send(next, at));
+      if (how === 'it is flushed') next.sink.flush?.();
+      if (how !== 'it is slow') continue;
+      await next.sink.ready?.(never);
+      await clock.advance(29_000);
+    }
+
+    expect(await Promise.all(answers)).toEqual(answers.map(() => ({ outcome: 'delivered' })));
+    const found = [...(await uidsByDirectory(bucket)).values()].flat();
+    expect(found.toSorted()).toEqual(uids(61).toSorted());
+    expect(await server.objects(bucket)).toHaveProperty('size', 3);
+  });
 
   test('writes one object for each company of a cut, and one list', async () => {
     const settings = await settingsOf('{source}/{company}');
