@@ -56,17 +56,6 @@ export function fullScanEveryMs(poll: Poll): number {
   return Math.min(daily, Math.max(reconcileEveryMs, whole.sweptInMs / timeShare));
 }
 
-/**
- * A full scan begins in this poll. It reads everything that the searches for late records and at the other end would
- * read, so they make no requests. If the scan is not over in this poll, they stay due. Not after a failed poll: the
- * scan may fail again. Nor if records may be forgotten: a scan takes those from shortly before the horizon for known.
- */
-export function readsAll(poll: Poll): boolean {
-  const { whole, memory } = poll.checkpoint;
-  const begins = whole.round === null && poll.due('sweptAt', fullScanEveryMs(poll));
-  return begins && memory.horizon === null && !poll.memory.failed;
-}
-
 /** The list grew at its end, and requests there did not show it: only a full scan reads it. */
 export function isBlind({ end }: ListCheckpoint, now: number): boolean {
   return isRecent(end.blindAt, now);

@@ -20,7 +20,7 @@
 import { ExportError, type Failure } from '../contracts/index.ts';
 import { mismatch, type PollResult, passingMs } from '../poll/index.ts';
 import { knowsEnd, type ListCheckpoint, scanRequested } from './checkpoint.ts';
-import { fullScanEveryMs, isBlind, readsAll, runFullScan } from './full-scan.ts';
+import { fullScanEveryMs, isBlind, runFullScan } from './full-scan.ts';
 import { noHorizon } from './horizon.ts';
 import { isPartialPage, samePosition } from './page.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, isPartRead } from './paging-doubt.ts';
@@ -196,11 +196,11 @@ async function lookFurther(poll: Poll): Promise<Failure | null> {
   const { rewindEveryMs, reconcileEveryMs } = poll.settings;
   const { growth, memory } = poll.checkpoint;
   const { order } = growth;
-  if (order === 'oldest_first' && poll.due('rewoundAt', rewindEveryMs) && !readsAll(poll)) {
+  if (order === 'oldest_first' && poll.due('rewoundAt', rewindEveryMs)) {
     const failure = await rewind(poll);
     if (failure !== null) return failure;
   }
-  if (poll.due('probedAt', reconcileEveryMs) && !readsAll(poll)) {
+  if (poll.due('probedAt', reconcileEveryMs)) {
     // Forgotten records without a time would look new there.
     const isTimed = poll.first.window !== undefined;
     const isStart = order === 'oldest_first' && memory.horizon !== noHorizon && !isTimed;

@@ -5,7 +5,6 @@
 import type { Failure } from '../contracts/index.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
-import { readsAll } from './full-scan.ts';
 import { WalkGrowth } from './growth.ts';
 import type { Resume } from './pager.ts';
 import type { Poll } from './poll.ts';
@@ -30,8 +29,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
   const { growth: known, looked, start, end } = poll.checkpoint;
   const { watermark } = poll.checkpoint.memory;
   // Late records are further down: now and then the walk continues to where none is expected.
-  const isDue = known.order === 'newest_first' && poll.due('rewoundAt', settings.rewindEveryMs);
-  const deep = isDue && !readsAll(poll);
+  const deep = known.order === 'newest_first' && poll.due('rewoundAt', settings.rewindEveryMs);
   const lookedUpTo = Math.min(watermark ?? looked.rewoundAt, looked.rewoundAt);
   const horizon = deep && watermark !== null ? lookedUpTo - settings.lookbackMs : null;
   const block = start.openWalk?.block ?? reader.nextBlock;
