@@ -66,6 +66,7 @@ export const lakeSink = defineSink({
       opening,
       rotate: { bytes: parquetBytesMax, every: settings.every },
       body: () => bodyOfPages(parquetBody(names)),
+      isSigned: true,
     });
   },
 

@@ -43,6 +43,8 @@ export interface ObjectWriterSettings {
   readonly store: CutStore;
   readonly opening: SinkOpening;
   readonly rotate: { readonly bytes: number; readonly every: number };
+  /** True if the store shows only signed cuts: no other writer can forge their positions. */
+  readonly isSigned?: boolean;
   /** A body for the next cut. */
   body(): CutBody;
 }
@@ -284,6 +286,13 @@ export class ObjectWriter {
     });
   }
 
+  /** The state has stored no cut with a later end. */
+  get #knownEnd(): Offset {
+    const { opening, isSigned = false } = this.#settings;
+    if (isSigned) return Number.POSITIVE_INFINITY;
+    return Math.max(opening.position, readMark(opening.mark).cut?.end ?? 0);
+  }
+
   #look(): Promise<void> {
     this.#looked ??= this.#lookNow().catch((error) => {
       this.#looked = null;
@@ -298,7 +307,7 @@ export class ObjectWriter {
       const found = await lookAtBucket(store, {
         numbering: opening.numbering,
         after: this.#after,
-        end: Math.max(opening.position, readMark(opening.mark).cut?.end ?? 0),
+        end: this.#knownEnd,
         nowMs: opening.tools.clock.now(),
       });
       this.#reach = found.reach;

@@ -42,7 +42,7 @@ export interface KnownCut {
   readonly numbering: Numbering;
   /** Names up to this one are known. */
   readonly after: string;
-  /** The state has stored no cut with a later end. */
+  /** The state has stored no cut with a later end; infinite: positions of cuts are signed. */
   readonly end: Offset;
   /** Epoch milliseconds. */
   readonly nowMs: number;
