@@ -163,7 +163,7 @@ function spoolOfCopy({ sinks, knownSinks, spool: { end } }: State): State['spool
  * stream.
  */
 const ofNoStream =
-  /#(backfill-[0-9a-f-]+|replay-[0-9a-f]+|silence|encoding|lookups|drift|collections|ends)$/;
+  /#(backfill-[0-9a-f-]+|replay-[0-9a-f]+|silence|volume|encoding|lookups|drift|collections|ends)$/;
 
 function heldOf(store: Store): Pick<State, 'streams' | 'lookups' | 'ends'> {
   const notes = store.noted('stream');

@@ -183,7 +183,7 @@ test('suspended since it became the owner, it does not fence its successor', asy
   process.kill(first.pid, 'SIGCONT');
   const { exitCode, stderr } = await first.exited;
   grow(events);
-  await waitUntil(() => uids().length === 2 * events, { what: 'the second to go on' });
+  await waitUntil(() => uids().length === 2 * events, { what: 'the second process to resume' });
 
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining('state_locked')]);
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);

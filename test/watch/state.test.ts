@@ -1,5 +1,6 @@
 // The state directory as those see it who only look.
 
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openSpool } from '../../src/hold/spool.ts';
@@ -23,4 +24,22 @@ test('readState reads nothing, and fails at nothing, while the database is being
   await (await opening).close();
 
   expect(looks).toBeGreaterThan(0);
+});
+
+test('rows beside a checkpoint are no streams', async () => {
+  const root = join(import.meta.dirname, '../..');
+  const sources = globSync('src/**/*.ts', { cwd: root }).map((file) =>
+    readFileSync(join(root, file), 'utf8'),
+  );
+  const endings = sources.flatMap((text) =>
+    [...text.matchAll(/\}#([a-z]+)`/g)].map(([, ending]) => ending),
+  );
+  const dir = join(tempDir('beside-'), 'state');
+  const spool = await openSpool({ dir, sync: 'normal', keepMs: 0, bytesMax: 1e9, sinks: ['a'] });
+  for (const name of ['audit', ...endings.map((ending) => `audit#${ending}`)])
+    await spool.append({ stream: name, pages: [], checkpoint: {} });
+  await spool.close();
+
+  expect(endings).toEqual(expect.arrayContaining(['silence', 'volume', 'encoding']));
+  expect([...readState(dir).streams.keys()]).toEqual(['audit']);
 });
