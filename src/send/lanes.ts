@@ -131,7 +131,7 @@ export class Lanes {
     const { clock, log, retryMinMs } = this.#deps;
     this.#add({ destination, events, reason, since: clock.now() }, retryMinMs);
     const next =
-      'Repair the destination that the answer names; its events are sent automatically, in order. Events of other destinations are not delayed.';
+      'Repair the destination that the reason names; its events are sent automatically, in order. Events of other destinations are not delayed.';
     log.error('destination_refused', 'a destination refuses its events; they are set aside', {
       ...{ destination, reason, next },
     });

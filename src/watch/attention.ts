@@ -326,7 +326,7 @@ function asideMatters({ sinks }: AttentionFacts): readonly Matter[] {
     set_aside.map(({ destination, events, reason, since }): Matter => {
       const what = `has set ${eventsText(events)} aside since ${since} for ${destination}, which accepts none of its events`;
       const next =
-        'Repair the destination that the answer names: the events are sent automatically, in order. Events of other destinations are not delayed.';
+        'Repair the destination that the reason names: the events are sent automatically, in order. Events of other destinations are not delayed.';
       return { mood: 'warn', who: `Sink ${name}`, what, message: reason, next };
     }),
   );
