@@ -1,6 +1,6 @@
 // Spools that share a thread: one that is locked by another process, damaged, broken or closed leaves the others as they are.
 
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
@@ -73,6 +73,54 @@ test('a spool that does not share has its own thread', async () => {
       await Promise.all(spools.map((spool) => spool.close()));
     }),
   ).toBe(2);
+});
+
+test('a thread has at most 32 spools', async () => {
+  const dirs = Array.from({ length: 33 }, () => tempDir());
+  const opened = (some: readonly string[]) =>
+    threadsOf(async () => {
+      const small = { reserveBytesMax: 2 ** 16 };
+      const spools = await Promise.all(
+        some.map((dir) => openSpool({ ...settings(dir), ...small })),
+      );
+      await Promise.all(spools.map((spool) => spool.close()));
+    });
+
+  expect(await opened(dirs.slice(1))).toBe(1);
+  expect(await opened(dirs)).toBe(2);
+});
+
+test.each([
+  [0, 1],
+  [1, 2],
+])('beside a spool of 64 MiB and %i bytes, a small one makes %i threads', async (more, threads) => {
+  const [small, large] = [tempDir(), tempDir()];
+  await (await openSpool(settings(large))).close();
+  // SQLite reads as many pages as the header states.
+  truncateSync(join(large, 'sluice.db'), 64 * 1024 * 1024 + more);
+
+  expect(
+    await threadsOf(async () => {
+      const spools = await Promise.all([small, large].map((dir) => openSpool(settings(dir))));
+      await Promise.all(spools.map((spool) => spool.close()));
+    }),
+  ).toBe(threads);
+});
+
+test('a spool that was slow gets a thread of its own at its next start', async () => {
+  const post = vi.spyOn(MessagePort.prototype, 'postMessage');
+  onTestFinished(() => post.mockRestore());
+  const { one, dirs } = await two();
+  await one.append(anAppend({ ids: ['1'] }));
+  const port = post.mock.contexts.find((_, n) => Array.isArray(post.mock.calls[n]?.[0]));
+  post.mockRestore();
+  const [slow] = dirs;
+
+  // As the thread reports it.
+  (port as unknown as NodeJS.EventEmitter).emit('message', { answers: [], isSlow: true });
+  await one.close();
+
+  expect(await threadsOf(async () => (await openSpool(settings(slow))).close())).toBe(1);
 });
 
 test('a lock of another process delays only its own spool, which then stores all', async () => {
