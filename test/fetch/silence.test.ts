@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Spool } from '../../src/contracts/spool.ts';
 import { type PlannedSource, Polling } from '../../src/fetch/polling.ts';
-import { silenceKey, silentSince } from '../../src/fetch/silence.ts';
+import { SilenceWatch, silenceKey, silentSince } from '../../src/fetch/silence.ts';
 import { aSpool, heldIn, hourMs, minuteMs } from '../list/reading.ts';
 import { answerWith, madeUpList, pagination } from '../support/made-up-list.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
@@ -136,4 +136,49 @@ test('runs that end by themselves report it, too', async () => {
   await once();
   await once();
   expect(await reported(spool)).toMatchObject([{ condition: 'source.silent' }]);
+});
+
+/** A check of a stream with this state, which has polls at times. */
+function aWatch(spool: Spool, clock: ManualClock, expectMs = hourMs) {
+  const state = { records: 0, polls: 1, caughtUpAt: null, error: null, isEnded: false };
+  const stream = { name: 'src/c-1', source: 'src', company: 'c-1' };
+  const deps = { stream, spool, clock, log: silent, expectMs };
+  return { state, watch: new SilenceWatch(deps, () => state as never) };
+}
+
+test('a stream whose API has ended is not expected to bring records', async () => {
+  const [clock, spool] = [manualClock(), await aSpool()];
+  const { state, watch } = aWatch(spool, clock);
+  state.isEnded = true;
+  await watch.look();
+  clock.jump(2 * hourMs);
+  await watch.look();
+  expect(await reported(spool)).toEqual([]);
+
+  state.isEnded = false;
+  await watch.look();
+
+  expect(await reported(spool)).toMatchObject([{ condition: 'source.silent' }]);
+});
+
+test('a record counts once: without another one the stream is silent, and the event has its company', async () => {
+  const [clock, spool] = [manualClock(), await aSpool()];
+  const { state, watch } = aWatch(spool, clock);
+  state.records = 1;
+  await watch.look();
+  clock.jump(2 * hourMs);
+
+  await watch.look();
+
+  expect(await reported(spool)).toMatchObject([{ condition: 'source.silent' }]);
+  const [page] = await spool.read(0, 1e6);
+  expect(page?.context.company).toBe('c-1');
+});
+
+test('a check runs every 30 seconds at least, and every 50 milliseconds at most', async () => {
+  const [clock, spool] = [manualClock(), await aSpool()];
+
+  const every = [1, 60_000, 24 * hourMs].map((ms) => aWatch(spool, clock, ms).watch.everyMs);
+
+  expect(every).toEqual([50, 3_000, 30_000]);
 });

@@ -103,6 +103,19 @@ test('a stream whose API has ended is not expected to bring records', async () =
   await spool.close();
 });
 
+test('counts of a clock that was ahead and was set back hide no low volume', async () => {
+  const clock = manualClock();
+  const spool = await aSpool(tempDir('volume-'));
+  const { pass } = aWatch(spool, clock);
+  await pass(5 * hourMs, 1);
+  clock.jump(-3 * hourMs);
+
+  await pass(70 * minuteMs, 0);
+
+  expect(await reported(spool)).toMatchObject([{ condition: 'source.volume_low' }]);
+  await spool.close();
+});
+
 test('a kill loses no counted record, so it makes no false report', async () => {
   const clock = manualClock();
   const spool = await aSpool(tempDir('volume-'));

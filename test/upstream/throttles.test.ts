@@ -262,6 +262,26 @@ describe('gate', () => {
     expect(free(third)).toBe(30 - 10 - 3);
   });
 
+  test('requests without a note count from the takeover, and a smaller share is a note by itself', async () => {
+    const ceilings = [{ path: template, requests: 30, perMs: 60_000 }];
+    const [first, second] = [open(ceilings), open(ceilings)];
+    first.gate.take(lane('a'));
+    await first.clock.advance(1);
+    const used = first.throttles.used(0.1);
+    await first.clock.advance(1);
+    expect(used).toMatchObject({ noted: 1, unnoted: 0.1 });
+    expect(first.throttles.used(0)).toMatchObject({ noted: 2, unnoted: 0 });
+
+    await second.clock.advance(50_000);
+    second.throttles.resume(used);
+    await second.clock.advance(15_000);
+
+    // The noted request is over. Three more could have gone until the takeover.
+    let free = 0;
+    for (; second.gate.delay(lane('a')) === 0; free += 1) second.gate.take(lane('a'));
+    expect(free).toBe(30 - 3);
+  });
+
   test('a ceiling holds over takeovers although only due notes reach the next process', async () => {
     const perMs = 10_000;
     const requestsMax = 20;

@@ -5,10 +5,11 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { fileSink } from '../../../connectors/sinks/file.ts';
+import { ExportError } from '../../../src/contracts/errors.ts';
 import { openSpool } from '../../../src/hold/spool.ts';
 import { idOf, senderOn } from '../../send/a-sender.ts';
 import { anAppend } from '../../support/a-page.ts';
-import { openSink, someEvents } from '../../support/sink-opening.ts';
+import { openSink, someEvents, type TestTools, testTools } from '../../support/sink-opening.ts';
 import { afterThisTest, tempDir, waitUntil } from '../../support/temp.ts';
 
 async function aJourney() {
@@ -19,10 +20,10 @@ async function aJourney() {
   });
   const append = (source: string, ids: readonly string[]) =>
     spool.append(anAppend({ stream: source, source, ids }));
-  const start = async (eventsMax = 6) => {
+  const start = async (eventsMax = 6, tools: TestTools = testTools()) => {
     const { position } = await spool.progress('s');
     const path = join(out, '{source}', 'events.ndjson');
-    const { sink } = await openSink(fileSink, { path }, { position });
+    const { sink } = await openSink(fileSink, { path }, { position, tools });
     const sender = senderOn(spool, sink, { position, eventsMax });
     const [stop, kill] = [new AbortController(), new AbortController()];
     const ended = sender.run({ stop: stop.signal, kill: kill.signal });
@@ -139,4 +140,30 @@ test('where no file can be created, the whole sink waits and sets nothing aside'
 
   expect([setAside, position]).toEqual([[], 0]);
   expect(written('b')).toEqual(['b0']);
+});
+
+test('a fault of one file that passes by itself sets nothing aside', async () => {
+  const { spool, append, start, written, out } = await aJourney();
+  let isBusy = true;
+  const lockFile = (path: string) => {
+    if (isBusy && path.startsWith(join(out, 'b')))
+      throw new ExportError('sink_unreachable', 'another process writes the file', {
+        next: 'Wait.',
+      });
+    return { release: () => undefined };
+  };
+  await append('a', ['a0']);
+  await append('b', ['b0']);
+  const { sender, reaches, end } = await start(6, { ...testTools(), lockFile });
+  await waitUntil(() => sender.state.retries > 1, {
+    what: () => `retries: ${JSON.stringify(sender.state)}`,
+  });
+  const { setAside, position } = sender.state;
+  isBusy = false;
+  await reaches(2);
+  await end();
+  await spool.close();
+
+  expect([setAside, position]).toEqual([[], 0]);
+  expect([written('a'), written('b')]).toEqual([['a0'], ['b0']]);
 });
