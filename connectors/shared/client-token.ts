@@ -61,9 +61,9 @@ export function oauth2Flaw({ oauth2: settings, headers, url }: TokenReceiver): s
   return null;
 }
 
-/** True if a credential sent to this address leaves the machine without encryption. */
+/** True if a credential sent to this address leaves the machine without encryption. False for a text that is no URL. */
 export function isInClear(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
+  const { protocol, hostname } = URL.parse(url) ?? { protocol: '', hostname: '' };
   return protocol === 'http:' && !/^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);
 }
 

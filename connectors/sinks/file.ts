@@ -63,7 +63,7 @@ export const fileSink = defineSink({
   },
   inFlightMax: 1,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
-  flaw: ({ path }) => patternFlaw('path', path) ?? longNameFlaw(path),
+  flaw: ({ path }) => patternFlaw('path', path) ?? nulFlaw(path) ?? longNameFlaw(path),
   assurance: () => 'once',
   shared: () => ({
     assurance: 'answered',
@@ -73,7 +73,7 @@ export const fileSink = defineSink({
     ],
   }),
   testSettings: () => null,
-  own: ({ path }) => ({ key: 'path', name: sameFile(path) }),
+  own: ({ path }) => ({ key: 'path', name: nameOfFile(path) }),
   writes: ({ path }) => lockedPath(path),
 
   async open(settings, opening) {
@@ -129,6 +129,19 @@ export const fileSink = defineSink({
 
 /** File systems allow 255 bytes in a name; the note's name and those of finished files are longer. */
 const nameBytesMax = 200;
+
+function nulFlaw(path: string): string | null {
+  return path.includes('\0') ? 'path: it has a NUL character, which no file name may have' : null;
+}
+
+/** As `sameFile`; a path that cannot be looked up stands for itself, so that `send` reports the fault. */
+function nameOfFile(path: string): string {
+  try {
+    return sameFile(path);
+  } catch {
+    return resolve(path);
+  }
+}
 
 function longNameFlaw(path: string): string | null {
   if (!isPerPage(path)) return null;

@@ -282,6 +282,14 @@ test.each([
     '2:110 sinks.lake.sasl.scope: does not belong to aws_msk_iam; leave it out',
   ],
   [
+    'lake: { type: kafka, brokers: ["k:1"], topic: t, sasl: { mechanism: oauthbearer, token_url: login.example, client_id: a, client_secret: b } }',
+    '2:95 sinks.lake.sasl.token_url: expected a URL such as https://ingest.example/path',
+  ],
+  [
+    'disk: { type: file, path: "a\\0b" }',
+    '2:23 sinks.disk: path: it has a NUL character, which no file name may have',
+  ],
+  [
     'disk: { type: file, path: a, format: otel }',
     `2:40 sinks.disk.format: a file sink does not carry "otel"; it carries ${ofFile}`,
   ],

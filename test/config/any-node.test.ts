@@ -1,0 +1,47 @@
+// A config with any wrong node is an error of the config, never a fault of the program: the checks between blocks meet
+// blocks that are absent, invalid or of another kind.
+
+import { readdir, readFile, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { tempDir } from '../support/temp.ts';
+import { aConfig, configEnv, flawLines } from './config-text.ts';
+
+const directory = new URL('../../config/', import.meta.url);
+const names = (await readdir(directory)).filter((name) => name.endsWith('.yaml'));
+
+type Tree = Record<string, unknown>;
+
+/** Every node below, as the node above it and its key. */
+function* nodesOf(tree: Tree): Generator<readonly [above: Tree, key: string]> {
+  for (const key of Object.keys(tree)) {
+    yield [tree, key];
+    const value = tree[key];
+    if (typeof value === 'object' && value !== null) yield* nodesOf(value as Tree);
+  }
+}
+
+test.each(names)(
+  'parseConfig reports a wrong node of %s as an error of the config',
+  async (name) => {
+    const tree = parse(await readFile(new URL(name, directory), 'utf8')) as Tree;
+    for (const [above, key] of [...nodesOf(tree)]) {
+      const right = above[key];
+      for (const wrong of [undefined, 'x\0', {}]) {
+        above[key] = wrong;
+        expect(() => flawLines(stringify(tree), configEnv())).not.toThrow();
+      }
+      above[key] = right;
+    }
+  },
+);
+
+test('parseConfig accepts a file that cannot be looked up: a link in a loop, a name that is too long', async () => {
+  const dir = tempDir();
+  await symlink(join(dir, 'loop'), join(dir, 'loop'));
+  const sinkTo = (path: string) => aConfig({ sinks: `  disk: { type: file, path: "${path}" }` });
+
+  expect(flawLines(sinkTo(join(dir, 'loop', 'out')))).toEqual([]);
+  expect(flawLines(sinkTo(join(dir, 'n'.repeat(300))))).toEqual([]);
+});
