@@ -83,11 +83,7 @@ export class SpoolServer {
   private constructor(settings: WorkerSettings, port: MessagePort) {
     this.#settings = settings;
     this.#port = port;
-    this.#store = withReserve(settings.dir, () => {
-      const store = new Store(settings);
-      store.beginEpoch(Date.now());
-      return store;
-    });
+    this.#store = withReserve(settings.dir, () => begun(new Store(settings)));
     const store = this.#store;
     try {
       store.retainFor(settings.sinks);
@@ -380,6 +376,20 @@ export class SpoolServer {
     } finally {
       this.#port.close();
     }
+  }
+}
+
+/**
+ * The store in a new epoch. A failed one is closed: the thread outlives it, and its handle would later delete the WAL of the
+ * next database in the directory.
+ */
+function begun(store: Store): Store {
+  try {
+    store.beginEpoch(Date.now());
+    return store;
+  } catch (error) {
+    store.close();
+    throw error;
   }
 }
 

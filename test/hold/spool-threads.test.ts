@@ -169,6 +169,24 @@ test('a damaged spool fails alone', async () => {
   expect(other.gauge.end).toBe(1);
 });
 
+test('a spool that fails to begin leaves no open database in its thread', async () => {
+  const { other } = await two();
+  const dir = tempDir();
+  await (await openSpool(settings(dir))).close();
+  const database = new DatabaseSync(join(dir, 'sluice.db'));
+  database.exec(
+    "CREATE TRIGGER refused BEFORE INSERT ON meta WHEN NEW.key = 'epochs' BEGIN SELECT RAISE(ABORT, 'refused'); END",
+  );
+  database.close();
+
+  await expect(openSpool(settings(dir))).rejects.toThrow('refused');
+
+  // The last connection that closes deletes it.
+  expect(existsSync(join(dir, 'sluice.db-wal'))).toBe(false);
+  await other.append(anAppend({ ids: ['1'] }));
+  expect(other.gauge.end).toBe(1);
+});
+
 test('a directory that cannot be opened fails alone', async () => {
   const { one } = await two();
   const bad = tempDir();
