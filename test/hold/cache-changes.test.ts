@@ -1,16 +1,22 @@
-// What the spool of a state in Kafka gives to the log: no reply without its changes, and notes without news with the next change,
-// after ten minutes, or at the end. The server of a spool, without its thread, by a clock that stands still.
+// What the spool of a state in Kafka writes to the log: no reply comes without its changes, and notes without news come with the next
+// change, after ten minutes, or at the end. The server of a spool, without its thread, by a clock that stands still. And
+// the changes of a repair.
 
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/hold/database.ts';
-import { addOutbox } from '../../src/hold/outbox.ts';
+import { addOutbox, drainOutbox, everyRow, noteDifferences } from '../../src/hold/outbox.ts';
+import { repairDatabase } from '../../src/hold/repair.ts';
 import type { WorkerReplies } from '../../src/hold/spool-messages.ts';
 import { SpoolServer } from '../../src/hold/spool-server.ts';
 import { Statements } from '../../src/hold/statements.ts';
 import { Store } from '../../src/hold/store.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
+import { copied, sinks, streams, twoRuns } from './accounts.ts';
+import { overwrite, rootOf, sqlitePage } from './damages.ts';
 
 const minuteMs = 60_000;
 
@@ -111,4 +117,66 @@ test('a spool whose work took more than a second is reported as slow from then o
 
   expect([first, second, third].map(({ isSlow }) => isSlow)).toEqual([undefined, true, true]);
   await ask('close');
+});
+
+/** The rows that go to the log; `null` for a deleted one. */
+function drained(statements: Statements) {
+  return drainOutbox(statements, true).map(({ table, key, value }) => [table, key, value && 'row']);
+}
+
+test('a repaired cache notes what differs from before, and its identity', async () => {
+  const { closed } = await twoRuns();
+  const [dir, before] = [copied(closed.dir), copied(closed.dir)];
+  const database = openDatabase({ dir, sync: 'none' });
+  const statements = new Statements(database);
+  database.exec(`DELETE FROM position WHERE sink = 'a'; UPDATE dead_letter SET reason = 'another';
+    DELETE FROM page WHERE first = (SELECT min(first) FROM page)`);
+
+  addOutbox(statements);
+  noteDifferences(statements, join(before, 'sluice.db'));
+
+  const rows = drained(statements);
+  const identity = rows.filter(([table]) => table === 'meta');
+  expect(identity.length).toBeGreaterThan(1);
+  expect(rows.filter(([table]) => table !== 'meta')).toEqual([
+    ['position', ['a'], null],
+    ['dead_letter', [1], 'row'],
+  ]);
+  statements.clear();
+  database.close();
+});
+
+test('a cache whose former rows cannot be read notes them all', async () => {
+  const { closed } = await twoRuns();
+  const [dir, before] = [copied(closed.dir), join(tempDir(), 'sluice.db')];
+  writeFileSync(before, 'this is no database'.repeat(1_000));
+  const database = openDatabase({ dir, sync: 'none' });
+  const statements = new Statements(database);
+
+  addOutbox(statements);
+  noteDifferences(statements, before);
+
+  const all = Array.from(everyRow(statements), ({ table, key }) => [table, key, 'row']);
+  expect(new Set(drained(statements).map(String))).toEqual(new Set(all.map(String)));
+  statements.clear();
+  database.close();
+});
+
+test('a repaired cache notes what was lost, and then its later changes', async () => {
+  const { closed } = await twoRuns();
+  const dir = copied(closed.dir);
+  overwrite(join(dir, 'sluice.db'), rootOf(dir, 'trail'), Buffer.alloc(sqlitePage));
+
+  const repaired = repairDatabase({
+    ...{ dir, sync: 'normal', sinks, streams, isCache: true, report: () => null },
+  });
+
+  expect(repaired).not.toBeNull();
+  const database = openDatabase({ dir, sync: 'none' });
+  const statements = new Statements(database);
+  expect(drained(statements)).toContainEqual(['trail', [1], null]);
+  database.exec("UPDATE position SET next = next + 1 WHERE sink = 'b'");
+  expect(drained(statements)).toEqual([['position', ['b'], 'row']]);
+  statements.clear();
+  database.close();
 });

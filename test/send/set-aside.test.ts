@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import type { Event } from '../../src/contracts/event.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import { openSpool } from '../../src/hold/spool.ts';
+import { Lanes } from '../../src/send/lanes.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { idOf, scripted, senderOn } from './a-sender.ts';
@@ -144,4 +145,15 @@ test('a destination at fault at the head is found by a probe of another one', as
   expect(taken.toSorted()).toEqual(['a0', 'a1', 'b0', 'b1', 'b2']);
   expect(taken.filter((id) => id.startsWith('b'))).toEqual(['b0', 'b1', 'b2']);
   expect(sender.state.deadLetters).toBe(0);
+});
+
+const [destinationOf, committed] = [() => 'a', async () => null];
+
+test.each([
+  ['has no destinations', {}, false],
+  ['has destinations', { destinationOf }, true],
+  ['commits one position with the events of all destinations', { destinationOf, committed }, false],
+  ['has a position for each', { destinationOf, committed, hasPositions: true }, true],
+])('events can be set aside if and only if the sink allows it: it %s', (_, sink, canSetAside) => {
+  expect(new Lanes({ sink } as never).canSetAside).toBe(canSetAside);
 });
