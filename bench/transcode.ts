@@ -115,7 +115,14 @@ class Way {
     const selection = selectionFor(routes, { source: 'audit', sink: 's' }, () => undefined);
     const expects = () => false;
     const documents = format.document !== undefined;
-    const plain = { documents, takesPages: false, selectionFor: () => selection, expects };
+    const hasPassed = () => false;
+    const plain = {
+      documents,
+      takesPages: false,
+      selectionFor: () => selection,
+      expects,
+      hasPassed,
+    };
     this.#reader = { sink: 's', format, formatKey: 'f', ...plain };
   }
 

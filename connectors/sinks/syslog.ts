@@ -254,16 +254,21 @@ async function openStream(settings: SyslogSettings, { clock, log }: Tools): Prom
   const framer = framerFor(settings.framing ?? framingDefault);
   return {
     // Only the lines: events would keep whole pages in memory while a receiver does not read.
-    send: ({ lines }, signal) =>
+    send: ({ lines }, signal, freeLines) =>
       new Promise((resolve, reject) => {
         if (lines.length === 0) return resolve({ outcome: 'delivered' });
         const waiter = waiterFor(resolve, reject, signal);
-        stream.send({ frames: () => framesOf(lines, framer, waiter), waiter });
+        stream.send({ frames: () => framesOf(lines, { framer, waiter, freeLines }), waiter });
       }),
     ready: (signal) => stream.ready(signal),
     notice: () => habit.notice,
     close: () => stream.close(),
   };
+}
+
+interface Framing {
+  readonly framer: Framer;
+  readonly waiter: Waiter;
 }
 
 // A separate function, so that its closure does not keep the batch in memory.
@@ -282,7 +287,14 @@ function waiterFor(
   return { report, signal };
 }
 
-function framesOf(lines: EncodedLines, framer: Framer, waiter: Waiter): Frames | null {
+function framesOf(
+  lines: EncodedLines,
+  {
+    framer,
+    waiter,
+    freeLines = () => {},
+  }: Framing & { readonly freeLines: (() => void) | undefined },
+): Frames | null {
   const frames = framer(lines);
   if (frames === null) {
     const cause = new ExportError(
@@ -291,6 +303,15 @@ function framesOf(lines: EncodedLines, framer: Framer, waiter: Waiter): Frames |
       { next: 'Use framing: octet_counting; the event is kept as a dead letter.' },
     );
     waiter.report({ outcome: 'refused', scope: 'batch', cause, by: 'sink' });
+    return null;
   }
-  return frames;
+  if (frames.bytes.buffer !== lines.bytes.buffer) {
+    freeLines();
+    return frames;
+  }
+  const release = () => {
+    frames.release();
+    freeLines();
+  };
+  return { ...frames, release };
 }

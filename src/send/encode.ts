@@ -14,12 +14,17 @@ const spareBytes = 16 * 1024;
 /** The encoder of an event: a format, or the records of its documents. */
 type Encoding = Pick<Format, 'encode'>;
 
+/** Lines whose memory belongs to them alone. */
+export interface OwnLines extends EncodedLines {
+  readonly bytes: Buffer<ArrayBuffer>;
+}
+
 /** Writes the lines of one page. */
 export class LineWriter {
   readonly #encoding: Encoding;
   readonly #starts: Uint32Array;
   readonly #ends: Uint32Array;
-  #bytes: Buffer;
+  #bytes: Buffer<ArrayBuffer>;
   #view: DataView;
   #length = 0;
   #at = 0;
@@ -79,7 +84,7 @@ export class LineWriter {
   }
 
   /** The lines so far; nothing may be added afterwards. */
-  lines(): EncodedLines {
+  lines(): OwnLines {
     return {
       bytes: this.#bytes.subarray(0, this.#at),
       starts: this.#starts.subarray(0, this.#length),
@@ -103,7 +108,7 @@ function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
 }
 
 /** Encodes events in order. */
-export function encodeLines(events: readonly Event[], encoding: Encoding): EncodedLines {
+export function encodeLines(events: readonly Event[], encoding: Encoding): OwnLines {
   const writer = new LineWriter(encoding, events.length, 0);
   for (const event of events) writer.add(event);
   return writer.lines();
@@ -129,29 +134,32 @@ export function pickLines(lines: EncodedLines, indices: readonly number[]): Enco
   };
 }
 
-/** Lines of several buffers as one. */
-export function joinLines(parts: readonly EncodedLines[]): EncodedLines {
-  const only = parts[0];
-  if (parts.length === 1 && only !== undefined) return only;
+/** Lines of several buffers, copied to one. */
+export function joinLines(parts: readonly EncodedLines[]): OwnLines {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const starts = new Uint32Array(length);
   const ends = new Uint32Array(length);
-  const chunks: Uint8Array[] = [];
+  const size = parts.reduce((sum, part) => sum + spanOf(part).length, 0);
+  const bytes = Buffer.allocUnsafeSlow(size);
   let at = 0;
   let index = 0;
   for (const part of parts) {
-    if (part.length === 0) continue;
     const from = part.starts[0] ?? 0;
-    const to = (part.ends[part.length - 1] ?? 0) + 1;
-    chunks.push(part.bytes.subarray(from, to));
+    const span = spanOf(part);
+    bytes.set(span, at);
     for (let i = 0; i < part.length; i += 1) {
       starts[index] = (part.starts[i] ?? 0) - from + at;
       ends[index] = (part.ends[i] ?? 0) - from + at;
       index += 1;
     }
-    at += to - from;
+    at += span.length;
   }
-  return { bytes: Buffer.concat(chunks, at), starts, ends, length };
+  return { bytes, starts, ends, length };
+}
+
+/** The bytes from the first line to the LF of the last one. */
+function spanOf({ bytes, starts, ends, length }: EncodedLines): Uint8Array {
+  return length === 0 ? noLines.bytes : bytes.subarray(starts[0], (ends[length - 1] ?? 0) + 1);
 }
 
 /** No lines. */

@@ -5,7 +5,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { NumberNames, RecordReading } from '../contracts/config.ts';
 import {
-  type EncodedLines,
   type Event,
   type HeldPage,
   type OcsfEvent,
@@ -24,6 +23,7 @@ import {
   withNumberNames,
 } from '../normalise/index.ts';
 import { cutRecords, digitsKept, heldNestingMax, JsonScan } from '../tools/index.ts';
+import type { OwnLines } from './encode.ts';
 import { recordLines } from './record-lines.ts';
 
 /** Number of uids converted to text together. */
@@ -99,7 +99,7 @@ export class DecodedPage {
   }
 
   /** Its records as lines of their own bytes. */
-  recordLines(): EncodedLines {
+  recordLines(): OwnLines {
     return recordLines(this.#text, this.#cut(), this.held.kept);
   }
 

@@ -14,6 +14,7 @@ import {
 } from '../contracts/index.ts';
 import { cutRecords } from '../tools/index.ts';
 import { indexAt, joinLines, noLines, subLines } from './encode.ts';
+import { LineMemory } from './line-memory.ts';
 import { type PageEncoder, type Reader, type Selected, selectionOf } from './page-encoder.ts';
 
 /** Bounds of one batch. A single event larger than `bytesMax` still forms a batch of its own. */
@@ -23,7 +24,7 @@ export interface BatchBounds {
 }
 
 /** A sink's view of the spool. */
-export interface OutletSettings extends Omit<Reader, 'expects'> {
+export interface OutletSettings extends Omit<Reader, 'expects' | 'hasPassed'> {
   readonly spool: SendSpool;
   readonly encoder: PageEncoder;
   readonly bounds: BatchBounds;
@@ -45,12 +46,18 @@ export class Outlet {
   readonly #settings: OutletSettings;
   readonly #reader: Reader;
   #from: Offset = 0;
+  /** What each batch holds of its lines. */
+  readonly #memories = new WeakMap<Batch, LineMemory>();
   /** Time of the last cut; null while one is being cut. */
   #cutAt: number | null = Number.NEGATIVE_INFINITY;
 
   constructor(settings: OutletSettings) {
     this.#settings = settings;
-    this.#reader = { ...settings, expects: (page) => this.#expects(page) };
+    this.#reader = {
+      ...settings,
+      expects: (page) => this.#expects(page),
+      hasPassed: ({ first, count }) => first + count <= this.#from,
+    };
     if (!settings.takesPages) settings.encoder.join(this.#reader);
   }
 
@@ -71,11 +78,24 @@ export class Outlet {
   async cut(from: Offset, until: Offset = Number.POSITIVE_INFINITY): Promise<Batch | null> {
     this.#from = from;
     this.#cutAt = null;
+    this.#settings.encoder.moved();
     try {
       return await this.#cut(from, until);
     } finally {
       this.#cutAt = performance.now();
     }
+  }
+
+  /**
+   * Releases the lines of a batch as it was cut, when called: no reader may be left. It
+   * does not keep the batch in memory.
+   */
+  releaseOf(batch: Batch): () => void {
+    let memory = this.#memories.get(batch);
+    return () => {
+      memory?.release();
+      memory = undefined;
+    };
   }
 
   async #cut(from: Offset, until: Offset): Promise<Batch | null> {
@@ -98,7 +118,8 @@ export class Outlet {
     const parts: Selected[] = [];
     for (const page of pages) parts.push(await encoder.select(page, this.#reader));
     const [start, last] = [pages[0]?.first ?? 0, pages.at(-1)?.first ?? 0];
-    return this.#batch(start, last + 1, joined(parts.filter(({ events }) => events.length > 0)));
+    const { memory: _, ...content } = joined(parts.filter(({ events }) => events.length > 0));
+    return this.#batch(start, last + 1, { ...content, pages: [] });
   }
 
   #ofPages(from: Offset, read: readonly HeldPage[]): Batch {
@@ -135,13 +156,16 @@ export class Outlet {
       const next = selected.events[stop];
       end = Math.min(until, whole || !next ? held.first + held.count : next.offset);
       if (events.length > 0) {
-        parts.push({ events, lines: subLines(selected.lines, start, stop) });
+        parts.push({ ...selected, events, lines: subLines(selected.lines, start, stop) });
         room -= events.length;
         bytes += sizeOf(selected, start, stop);
-      }
+      } else selected.memory.release();
       if (!whole || end >= until || room <= 0 || bytes >= enough) break;
     }
-    return this.#batch(from, end, joined(parts));
+    const { memory, ...content } = joined(parts);
+    const batch = this.#batch(from, end, { ...content, pages: [] });
+    this.#memories.set(batch, memory);
+    return batch;
   }
 
   #batch(start: Offset, end: Offset, content: Content): Batch {
@@ -166,11 +190,16 @@ export class Outlet {
   }
 }
 
-function joined(parts: readonly Selected[]): Content {
+/** Parts as one; several are copied, and their own memory is released. */
+function joined(parts: readonly Selected[]): Selected {
   const [first] = parts;
-  if (first === undefined) return noContent;
-  const events = parts.length === 1 ? first.events : parts.flatMap((part) => part.events);
-  return { events, lines: joinLines(parts.map((part) => part.lines)), pages: [] };
+  if (first !== undefined && parts.length === 1) return first;
+  const memory = new LineMemory();
+  if (first === undefined) return { events: [], lines: noLines, memory };
+  const lines = joinLines(parts.map((part) => part.lines));
+  memory.own(lines.bytes);
+  for (const part of parts) part.memory.release();
+  return { events: parts.flatMap((part) => part.events), lines, memory };
 }
 
 /** Bytes of the lines of some events. */

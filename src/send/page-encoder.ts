@@ -10,6 +10,7 @@ import type { EncodedLines, Event, Format, HeldPage } from '../contracts/index.t
 import type { LineFate, Transcoder } from '../transcode/index.ts';
 import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
+import { LineMemory } from './line-memory.ts';
 import { everything, redactedLate, type Selection } from './route.ts';
 import { Transcoders } from './transcoders.ts';
 
@@ -17,6 +18,14 @@ import { Transcoders } from './transcoders.ts';
 export interface Selected {
   readonly events: readonly Event[];
   readonly lines: EncodedLines;
+  /** Of the lines; the caller of `select` holds it. */
+  readonly memory: LineMemory;
+}
+
+/** A cached encoding. */
+interface Encoded {
+  readonly selected: Promise<Selected>;
+  readonly memory: LineMemory;
 }
 
 /** A sink as the encoder sees it. */
@@ -33,6 +42,8 @@ export interface Reader {
   readonly selectionFor: (source: string) => Selection | null;
   /** True if the sink is at work and has not passed this page. */
   expects(page: HeldPage): boolean;
+  /** True if the sink is past this page. */
+  hasPassed(page: HeldPage): boolean;
 }
 
 /** An encoding of a page, released as soon as the page is cached nowhere else. */
@@ -42,7 +53,7 @@ interface Kept {
   readonly bytes: number;
 }
 
-const nothing: Selected = { events: [], lines: noLines };
+const nothing: Selected = { events: [], lines: noLines, memory: new LineMemory() };
 
 /** Maximum bytes of lines kept for other sinks, the latest first. */
 const keptBytesMax = 32 * 1024 * 1024;
@@ -62,7 +73,7 @@ export class PageEncoder {
   /** Settles when no pass is running. */
   #passes: Promise<void> = Promise.resolve();
   /** The latest encodings of pages that are still cached, oldest first. */
-  readonly #kept: Kept[] = [];
+  #kept: Kept[] = [];
   #keptBytes = 0;
   /** End of the current slice, on the clock of `performance`. */
   #stretchEnd = 0;
@@ -98,7 +109,32 @@ export class PageEncoder {
     return this.#decoder.decode(held).events;
   }
 
-  /** The encoded events of a page for one sink. */
+  /** A sink has moved on: encodings that no sink comes to any more are released. */
+  moved(): void {
+    this.#kept = this.#kept.filter((kept) => {
+      const page = kept.page.deref();
+      if (page !== undefined && this.#isExpected(page.held, kept.key)) return true;
+      this.#forget(kept);
+      return false;
+    });
+  }
+
+  #isExpected(held: HeldPage, key: string): boolean {
+    for (const reader of this.#readers) {
+      const selection = reader.hasPassed(held) ? null : selectionOf(held, reader);
+      if (selection !== null && keyOf(selection, reader) === key) return true;
+    }
+    return false;
+  }
+
+  #forget({ page, key, bytes }: Kept): void {
+    this.#keptBytes -= bytes;
+    const { encoded } = page.deref() ?? {};
+    (encoded?.get(key) as Encoded | undefined)?.memory.release();
+    encoded?.delete(key);
+  }
+
+  /** The encoded events of a page for one sink, which holds their memory from now on. */
   async select(held: HeldPage, reader: Reader): Promise<Selected> {
     const selection = selectionOf(held, reader);
     if (selection === null) return nothing;
@@ -108,13 +144,18 @@ export class PageEncoder {
       if (isCopied(selection, reader)) this.#copy(page, key);
       else this.#begin(page, this.#tasksFor(page, reader));
     }
-    return page.encoded.get(key) as Promise<Selected>;
+    const { selected, memory } = page.encoded.get(key) as Encoded;
+    memory.hold();
+    return await selected;
   }
 
   /** A page copied verbatim needs no inspection: it takes less than a slice. */
   #copy(page: DecodedPage, key: string): void {
     const lines = page.recordLines();
-    page.encoded.set(key, Promise.resolve<Selected>({ events: page.events, lines }));
+    const memory = new LineMemory();
+    memory.own(lines.bytes);
+    const selected: Selected = { events: page.events, lines, memory };
+    page.encoded.set(key, { selected: Promise.resolve(selected), memory } satisfies Encoded);
     this.#keep(page, key, lines.bytes.length);
   }
 
@@ -139,8 +180,9 @@ export class PageEncoder {
     // A failed pass is a bug; all its callers get the error, and later passes continue.
     this.#passes = pass.catch(() => undefined);
     for (const [key, task] of tasks) {
-      const selected = pass.then(() => task.selected());
-      page.encoded.set(key, selected);
+      const memory = new LineMemory();
+      const selected = pass.then(() => task.selected(memory));
+      page.encoded.set(key, { selected, memory } satisfies Encoded);
       selected.then(
         ({ lines }) => {
           this.#growth.set(key, lines.bytes.length / page.held.body.length);
@@ -157,8 +199,7 @@ export class PageEncoder {
     this.#keptBytes += bytes;
     while (this.#keptBytes > keptBytesMax && this.#kept.length > 1) {
       const oldest = this.#kept.shift();
-      oldest?.page.deref()?.encoded.delete(oldest.key);
-      this.#keptBytes -= oldest?.bytes ?? 0;
+      if (oldest !== undefined) this.#forget(oldest);
     }
   }
 
@@ -296,8 +337,10 @@ class Task {
     return this.#transcoder.write(start, this.#page.endOf(index), index, this.#writer);
   }
 
-  selected(): Selected {
+  selected(memory: LineMemory): Selected {
     const events = this.#takesAll ? this.#page.events : this.#picked;
-    return { events, lines: this.#writer.lines() };
+    const lines = this.#writer.lines();
+    memory.own(lines.bytes);
+    return { events, lines, memory };
   }
 }

@@ -3,14 +3,15 @@
 // adjacent, with a comma at the position of the line end. Invariants: a line equals the result of
 // the format's `encode` byte for byte; the page's own bytes are not changed.
 
-import type { EncodedLines, Slices } from '../contracts/index.ts';
+import type { Slices } from '../contracts/index.ts';
+import type { OwnLines } from './encode.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const blank = 0x20;
 
 /** The lines of a body's records, or of those with an index in `kept`. */
-export function recordLines(body: Buffer, slices: Slices, kept: Uint32Array | null): EncodedLines {
+export function recordLines(body: Buffer, slices: Slices, kept: Uint32Array | null): OwnLines {
   const { starts, ends } = kept === null ? slices : picked(slices, kept);
   const lines = sideBySide(starts, ends)
     ? copiedWhole(body, starts, ends)
@@ -23,7 +24,7 @@ export function recordLines(body: Buffer, slices: Slices, kept: Uint32Array | nu
 }
 
 type Places = Pick<Slices, 'starts' | 'ends'>;
-type Copied = Places & { readonly bytes: Buffer };
+type Copied = Places & { readonly bytes: Buffer<ArrayBuffer> };
 
 function picked({ starts, ends }: Slices, kept: Uint32Array): Places {
   return { starts: kept.map((at) => starts[at] ?? 0), ends: kept.map((at) => ends[at] ?? 0) };

@@ -308,11 +308,13 @@ export class Sender {
   }
 
   async #sendFrom(start: Offset, halt: AbortSignal, kill: AbortSignal): Promise<Sent> {
-    const { sink } = this.#settings;
+    const { sink, outlet } = this.#settings;
     await sink.ready?.(halt);
     const cut = await this.#cut(start, halt, this.#kept[0]?.start);
     const { batch } = await this.#settlement.prepare(wholePart(cut));
-    const answer = isEmpty(batch) ? deliveredNothing : sink.send(batch, kill);
+    // A batch as it was cut is cut again for another attempt.
+    const freeLines = batch === cut ? outlet.releaseOf(cut) : undefined;
+    const answer = isEmpty(batch) ? deliveredNothing : sink.send(batch, kill, freeLines);
     answer.catch(() => undefined);
     return { start, end: batch.end, count: batch.events.length, answer };
   }

@@ -3,7 +3,7 @@
 
 import type { HttpClient, SendTurn, Sink } from '../contracts/index.ts';
 
-type Send = NonNullable<Sink['tryOut']>;
+type Send = Sink['send'];
 
 /**
  * The sink with each batch sent or tried only while the turn is granted; everything else is
@@ -13,8 +13,8 @@ export function gatedSink(sink: Sink, turn: SendTurn): Sink {
   let last: Promise<void> | null = null;
   const gated =
     (send: Send): Send =>
-    (batch, signal) => {
-      if (last === null && turn.isGiven()) return send(batch, signal);
+    (batch, signal, freeLines) => {
+      if (last === null && turn.isGiven()) return send(batch, signal, freeLines);
       const before = last ?? Promise.resolve();
       const gate = before.catch(() => undefined).then(() => turn.wait(signal));
       last = gate;
@@ -22,9 +22,9 @@ export function gatedSink(sink: Sink, turn: SendTurn): Sink {
         if (last === gate) last = null;
       };
       gate.then(leave, leave);
-      return gate.then(() => send(batch, signal));
+      return gate.then(() => send(batch, signal, freeLines));
     };
-  const send = gated((batch, signal) => sink.send(batch, signal));
+  const send = gated((...sent) => sink.send(...sent));
   const tryOut = sink.tryOut && gated(sink.tryOut.bind(sink));
   return new Proxy(sink, {
     get(target, name) {

@@ -17,7 +17,7 @@ export {
 } from './filter.ts';
 export { fingerprintOf, otherThan, refreshSecrets } from './fingerprint.ts';
 export { foldedName, foldedPath } from './folded-name.ts';
-export { GrowingBody } from './growing-body.ts';
+export { free, GrowingBody } from './growing-body.ts';
 export { boundHeapGrowth } from './heap.ts';
 export { heldNestingMax, JsonScan, nestingMax, TooDeep } from './json-scan.ts';
 export { digitsKept, skipSpace } from './json-tokens.ts';

@@ -91,12 +91,6 @@ test('subLines, pickLines and joinLines give the lines that an array would', () 
   );
 });
 
-test('joinLines copies nothing where there is one part', () => {
-  const lines = encoded(['a', 'b']);
-
-  expect(joinLines([lines])).toBe(lines);
-});
-
 test('indexAt finds the first event at or after an offset', () => {
   const events = [3, 5, 9].map((offset) => anEvent({ offset }));
 

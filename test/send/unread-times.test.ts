@@ -97,7 +97,7 @@ test('the encoder shows each page that is encoded', async () => {
       documents: false,
       takesPages: false,
     },
-    ...{ selectionFor: () => everything, expects: () => true },
+    ...{ selectionFor: () => everything, expects: () => true, hasPassed: () => false },
   };
 
   await encoder.select(page.held, reader);

@@ -90,6 +90,7 @@ export async function compare(
     takesPages: false,
     selectionFor: () => selection,
     expects: () => false,
+    hasPassed: () => false,
   };
   const differences = [];
   let records = 0;
