@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Json } from '../../src/contracts/json.ts';
-import { scanBody } from '../../src/tools/record-list.ts';
+import { cutRecords, scanBody } from '../../src/tools/record-list.ts';
 import { recordsAt, sourceTextAt } from '../../src/tools/records.ts';
 
 const scan = (text: string, items = 'data', id: string | null = 'id') =>
@@ -33,6 +33,20 @@ test('scanBody finds the records and the envelope that parsing gives', () => {
       expect(records?.at(parsed.data.length)).toBeUndefined();
     }),
   );
+});
+
+test('cutRecords finds the ranges that scanBody finds, of one record or of many', () => {
+  for (const count of [0, 1, 127, 128, 129, 700]) {
+    const data = Array.from({ length: count }, (_, i) => ({ id: i, n: [i, { x: '}]' }] }));
+    for (const indent of [0, 2]) {
+      const body = Buffer.from(JSON.stringify({ data, next: 'data' }, null, indent));
+
+      expect(cutRecords(body, 'data')).toEqual(scanBody(body, 'data', null).records?.slices);
+    }
+  }
+  expect(cutRecords(Buffer.from('{"data":7}'), 'data').length).toBe(0);
+  expect(cutRecords(Buffer.from('{"data":[1],"data":{}}'), 'data').length).toBe(0);
+  expect(cutRecords(Buffer.from('[1,1e400]'), '').exact).toBe(false);
 });
 
 test('scanBody takes a body that was damaged anywhere exactly when JSON.parse does', () => {
