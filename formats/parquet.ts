@@ -16,6 +16,6 @@ export const parquet = defineFormat({
     contentType: 'application/vnd.apache.parquet',
     encode: ({ ocsf }) => jsonText(ocsf),
     // Encoding the event would duplicate the work: here, and when it is split into columns.
-    batched: ({ raw }) => raw,
+    isBuilt: true,
   }),
 });

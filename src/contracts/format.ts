@@ -23,10 +23,10 @@ export interface Format {
   /** One event, without CR or LF where the format's shape is lines. Pure and total. */
   encode(event: Event): string | Uint8Array;
   /**
-   * A cheaper stand-in for the line, for a sink that builds its own documents from events and uses
-   * only the line's length. Default: `encode`.
+   * True for sinks that build their own objects from events and use only the length of a line: the
+   * record's own bytes stand for it, where they are, without an LF.
    */
-  batched?(event: Event): Uint8Array;
+  readonly isBuilt?: true;
   /**
    * True if the line is the record's own bytes, with blanks for line breaks, and needs no other
    * escapes: whole pages are then copied without a call of `encode`.

@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { NumberNames, RecordReading } from '../contracts/config.ts';
 import {
+  type EncodedLines,
   type Event,
   type HeldPage,
   type OcsfEvent,
@@ -96,6 +97,19 @@ export class DecodedPage {
     const end = ends[at] ?? 0;
     if (exact !== true) return parseRecord(this.#text, start, end);
     return JSON.parse(this.#text.toString('utf8', start, end)) as ParsedRecord;
+  }
+
+  /** The bytes of its records within the page. */
+  records(): EncodedLines {
+    const { kept } = this.held;
+    const { starts, ends } = this.#cut();
+    const picked = (places: Uint32Array) => kept?.map((at) => places[at] ?? 0) ?? places;
+    return {
+      bytes: this.#text,
+      starts: picked(starts),
+      ends: picked(ends),
+      length: this.held.count,
+    };
   }
 
   /** Its records as lines of their own bytes. */

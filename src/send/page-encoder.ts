@@ -141,12 +141,20 @@ export class PageEncoder {
     const page = this.#decoder.decode(held);
     const key = keyOf(selection, reader);
     if (!page.encoded.has(key)) {
-      if (isCopied(selection, reader)) this.#copy(page, key);
+      if (isPlaced(selection, reader)) this.#place(page, key);
+      else if (isCopied(selection, reader)) this.#copy(page, key);
       else this.#begin(page, this.#tasksFor(page, reader));
     }
     const { selected, memory } = page.encoded.get(key) as Encoded;
     memory.hold();
     return await selected;
+  }
+
+  /** The lines' memory is the page's own, and never freed here. */
+  #place(page: DecodedPage, key: string): void {
+    const memory = new LineMemory();
+    const selected: Selected = { events: page.events, lines: page.records(), memory };
+    page.encoded.set(key, { selected: Promise.resolve(selected), memory } satisfies Encoded);
   }
 
   /** A page copied verbatim needs no inspection: it takes less than a slice. */
@@ -165,7 +173,8 @@ export class PageEncoder {
     for (const reader of [requester, ...this.#readers]) {
       const isNeeded = reader === requester || reader.expects(page.held);
       const selection = isNeeded ? selectionOf(page.held, reader) : null;
-      if (selection === null || isCopied(selection, reader)) continue;
+      if (selection === null || isCopied(selection, reader) || isPlaced(selection, reader))
+        continue;
       const key = keyOf(selection, reader);
       if (tasks.has(key) || page.encoded.has(key)) continue;
       const bytes = Math.ceil(page.held.body.length * (this.#growth.get(key) ?? 1));
@@ -243,7 +252,12 @@ function formatKeyOf({ documents, formatKey }: Reader): string {
 
 /** True if lines are the records' own bytes, and no event needs its own encoding. */
 function isCopied({ key }: Selection, { documents, format }: Reader): boolean {
-  return key === '' && !documents && format.verbatim === true && format.batched === undefined;
+  return key === '' && !documents && format.verbatim === true && format.isBuilt !== true;
+}
+
+/** True if records stand for their lines where they are: nothing is copied or kept. */
+function isPlaced({ key }: Selection, { documents, format }: Reader): boolean {
+  return key === '' && !documents && format.isBuilt === true;
 }
 
 /** Encodes events until the slice ends, at least a few; returns the index of the next. */
@@ -263,7 +277,7 @@ function take(
 /** The encoder of an event, and how its lines can be copied. */
 function encodingOf({ format, documents }: Reader): Pick<Format, 'encode' | 'copying'> {
   if (documents) return format.document ?? format;
-  return format.batched === undefined ? format : { encode: format.batched };
+  return format.isBuilt === true ? { encode: ({ raw }) => raw } : format;
 }
 
 /** The encoding of one page for one selection and format. */

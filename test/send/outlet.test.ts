@@ -118,6 +118,8 @@ test('events of a sink that makes its own of them are not made before, and count
   const sent = batch?.events.map(({ raw }) => Buffer.from(raw).toString());
   expect(batch && textOf(batch)).toEqual(sent);
   expect(sent?.[3]).toContain('"3"');
+  // Nothing was copied.
+  expect(batch?.lines.bytes.buffer).toBe(batch?.events[0]?.raw.buffer);
 });
 
 test('events of a page that is sent as received are decoded one by one only if some are selected', async () => {
