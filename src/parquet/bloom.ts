@@ -5,6 +5,7 @@
 // computed, which V8 compiles to machine arithmetic.
 
 import { optimalNumBytes } from 'hyparquet-writer/src/bloom.js';
+import { lengthBytes, type ManyTexts } from './values.ts';
 
 const falsePositives = 0.01;
 const bytesMax = 1024 * 1024;
@@ -14,16 +15,19 @@ const salts = Int32Array.of(
   0x5c6bfb31,
 );
 
-/** Strings, or all of them as UTF-8. */
-export type Texts = readonly string[] | readonly Uint8Array[];
-
-/** The filter's words for these values; undefined without values. */
-export function bloomFilterOf(values: Texts): Uint32Array | undefined {
+/** The filter's words for these texts; undefined without any. */
+export function bloomFilterOf({ bytes, ends, length }: ManyTexts): Uint32Array | undefined {
   const distinct = new Set<bigint>();
-  for (const value of isText(values) ? new Set(values) : values) distinct.add(hashOf(value));
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let from = 0;
+  for (let i = 0; i < length; i++) {
+    const end = ends[i] ?? 0;
+    distinct.add(xxHash64(view, from + lengthBytes, end));
+    from = end;
+  }
   if (distinct.size === 0) return undefined;
-  const bytes = Math.min(optimalNumBytes(distinct.size, falsePositives), bytesMax);
-  const words = new Uint32Array(bytes / 4);
+  const size = Math.min(optimalNumBytes(distinct.size, falsePositives), bytesMax);
+  const words = new Uint32Array(size / 4);
   const blocks = words.length / 8;
   for (const hash of distinct) {
     const high = Number(hash >> 32n);
@@ -36,27 +40,6 @@ export function bloomFilterOf(values: Texts): Uint32Array | undefined {
   return words;
 }
 
-const encoder = new TextEncoder();
-let bytes = new Uint8Array(4096);
-let view = new DataView(bytes.buffer);
-
-function isText(values: Texts): values is readonly string[] {
-  return typeof values[0] === 'string';
-}
-
-function hashOf(value: string | Uint8Array): bigint {
-  const most = typeof value === 'string' ? value.length * 3 : value.length;
-  if (most > bytes.length) {
-    bytes = new Uint8Array(most);
-    view = new DataView(bytes.buffer);
-  }
-  if (typeof value === 'string') {
-    return xxHash64(view, encoder.encodeInto(value, bytes).written);
-  }
-  bytes.set(value);
-  return xxHash64(view, value.length);
-}
-
 const prime1 = 0x9e3779b185ebca87n;
 const prime2 = 0xc2b2ae3d27d4eb4fn;
 const prime3 = 0x165667b19e3779f9n;
@@ -64,15 +47,15 @@ const prime4 = 0x85ebca77c2b2ae63n;
 const prime5 = 0x27d4eb2f165667c5n;
 
 /** xxHash64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). */
-function xxHash64(of: DataView, length: number): bigint {
-  let at = 0;
+function xxHash64(of: DataView, from: number, end: number): bigint {
+  let at = from;
   let hash = prime5;
-  if (length >= 32) {
+  if (end - from >= 32) {
     let one = BigInt.asUintN(64, prime1 + prime2);
     let two = prime2;
     let three = 0n;
     let four = BigInt.asUintN(64, 0n - prime1);
-    for (; at + 32 <= length; at += 32) {
+    for (; at + 32 <= end; at += 32) {
       one = round(one, of.getBigUint64(at, true));
       two = round(two, of.getBigUint64(at + 8, true));
       three = round(three, of.getBigUint64(at + 16, true));
@@ -83,17 +66,17 @@ function xxHash64(of: DataView, length: number): bigint {
     hash = BigInt.asUintN(64, hash + rotated(four, 18n));
     hash = merged(merged(merged(merged(hash, one), two), three), four);
   }
-  hash = BigInt.asUintN(64, hash + BigInt(length));
-  for (; at + 8 <= length; at += 8) {
+  hash = BigInt.asUintN(64, hash + BigInt(end - from));
+  for (; at + 8 <= end; at += 8) {
     const mixed = rotated(hash ^ round(0n, of.getBigUint64(at, true)), 27n);
     hash = BigInt.asUintN(64, BigInt.asUintN(64, mixed * prime1) + prime4);
   }
-  if (at + 4 <= length) {
+  if (at + 4 <= end) {
     const word = BigInt.asUintN(64, BigInt(of.getUint32(at, true)) * prime1);
     hash = BigInt.asUintN(64, BigInt.asUintN(64, rotated(hash ^ word, 23n) * prime2) + prime3);
     at += 4;
   }
-  for (; at < length; at++) {
+  for (; at < end; at++) {
     const byte = BigInt.asUintN(64, BigInt(of.getUint8(at)) * prime5);
     hash = BigInt.asUintN(64, rotated(hash ^ byte, 11n) * prime1);
   }

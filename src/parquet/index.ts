@@ -2,5 +2,5 @@
 
 export { eraseEvents } from './erase.ts';
 export { lakeEvents, lakeName } from './lake.ts';
-export { type ParquetObject, PartitionedEvents, partitionPath } from './partitions.ts';
+export { type ParquetObject, PartitionedEvents, partitionPath, UidBytes } from './partitions.ts';
 export { cutFact, cutOf, readUids } from './read.ts';

@@ -24,8 +24,9 @@ export interface ParquetObject extends ObjectPartition {
   readonly className: string;
   readonly body: Uint8Array;
   readonly sha256: string;
-  /** Of its events, in insertion order. */
-  readonly uids: readonly string[];
+  readonly events: number;
+  /** The uids of its events as bytes, in insertion order. */
+  readonly uids: Uint8Array;
   /** Earliest and latest time of its events, epoch milliseconds. */
   readonly first: number;
   readonly last: number;
@@ -38,14 +39,43 @@ const openMax = 256;
 
 interface Open extends ObjectPartition {
   readonly rows: Rows;
-  readonly uids: string[];
+  readonly uids: UidBytes;
   first: number;
   last: number;
+}
+
+/** Number of uids converted to bytes together. */
+const uidsConverted = 256;
+
+/** Collects uids as bytes: as texts they would be an object each. */
+export class UidBytes {
+  readonly #parts: Uint8Array[] = [];
+  #hex = '';
+  #count = 0;
+
+  /** Adds a uid, or the first part of each. */
+  add(uid: string): void {
+    this.#hex += uid;
+    this.#count += 1;
+    if (this.#count % uidsConverted === 0) this.#convert();
+  }
+
+  all(): Uint8Array {
+    this.#convert();
+    return Buffer.concat(this.#parts);
+  }
+
+  #convert(): void {
+    this.#parts.push(Buffer.from(this.#hex, 'hex'));
+    this.#hex = '';
+  }
 }
 
 /** Collects events until their objects are written. */
 export class PartitionedEvents {
   readonly #open = new Map<string, Open>();
+  /** Of the last event: adjacent ones mostly share it. */
+  #last: Open | null = null;
 
   /** Approximate bytes of the events in memory. */
   get bytes(): number {
@@ -64,17 +94,26 @@ export class PartitionedEvents {
     const { company = '', fetchedAt } = context;
     const time = Number.isSafeInteger(ocsf.time) ? ocsf.time : fetchedAt;
     const day = dayOf(time, fetchedAt);
-    const key = `${classUid} ${day} ${company}`;
-    let open = this.#open.get(key);
-    if (open === undefined) {
-      const rows = new Rows(tableOf(classUid));
-      open = { classUid, company, day, rows, uids: [], first: time, last: time };
-      this.#open.set(key, open);
+    let open = this.#last;
+    if (open?.classUid !== classUid || open.day !== day || open.company !== company) {
+      open = this.#opened({ classUid, company, day }, time);
+      this.#last = open;
     }
     open.rows.add(ocsf);
-    open.uids.push(uid);
+    open.uids.add(uid);
     open.first = Math.min(open.first, time);
     open.last = Math.max(open.last, time);
+  }
+
+  #opened(partition: ObjectPartition, time: number): Open {
+    const { classUid, company, day } = partition;
+    const key = `${classUid} ${day} ${company}`;
+    const known = this.#open.get(key);
+    if (known !== undefined) return known;
+    const rows = new Rows(tableOf(classUid));
+    const made = { ...partition, rows, uids: new UidBytes(), first: time, last: time };
+    this.#open.set(key, made);
+    return made;
   }
 
   /**
@@ -82,10 +121,13 @@ export class PartitionedEvents {
    * are in memory.
    */
   async *objects(facts: Facts = {}): AsyncGenerator<ParquetObject> {
-    for (const [key, { rows, ...about }] of this.#open) {
+    this.#last = null;
+    for (const [key, { rows, uids, ...about }] of this.#open) {
+      const events = rows.count;
       const body = await writeParquet(rows, facts);
       this.#open.delete(key);
-      yield { ...about, className: rows.table.name, body, sha256: hash('sha256', body) };
+      const { name: className } = rows.table;
+      yield { ...about, className, events, uids: uids.all(), body, sha256: hash('sha256', body) };
     }
   }
 }

@@ -12,23 +12,42 @@
 
 import { isObject, type Json, type JsonObject, type OcsfEvent } from '../contracts/index.ts';
 import type { Column, ColumnType, ParquetGroup, Table } from './schema.ts';
-import { ColumnValues, type Value } from './values.ts';
+import { ColumnValues, grown, type Value } from './values.ts';
 
 /** The member of `unmapped` with the values that no column can hold. */
 export const restKey = 'ocsf_rest';
 
+const noLevels = new Uint8Array(0);
+
 /** The rows of the table, or the elements of one list within them. */
-export interface NestingLevel {
+export class NestingLevel {
   readonly above: NestingLevel | null;
   /** Definition level of an existing element. */
   readonly present: number;
   readonly repetition: number;
-  /** One of each per entry; rows have none, only their number. */
-  readonly definitions: number[];
-  readonly repetitions: number[];
-  entries: number;
+  /** One of each per entry, and more; rows have none, only their number. */
+  definitions: Uint8Array = noLevels;
+  repetitions: Uint8Array = noLevels;
+  entries = 0;
   /** Number of entries of the level above whose elements are stored here. */
-  covered: number;
+  covered = 0;
+
+  constructor(above: NestingLevel | null) {
+    this.above = above;
+    this.present = above === null ? 0 : above.present + 2;
+    this.repetition = above === null ? 0 : above.repetition + 1;
+  }
+
+  /** Adds an entry of a list, and returns its index. */
+  add(repetition: number, definition: number): number {
+    if (this.entries === this.definitions.length) {
+      this.definitions = grown(this.definitions);
+      this.repetitions = grown(this.repetitions);
+    }
+    this.definitions[this.entries] = definition;
+    this.repetitions[this.entries] = repetition;
+    return this.entries++;
+  }
 }
 
 /** One column: values, and the entries of its level for each. */
@@ -37,8 +56,8 @@ export interface ColumnRows {
   /** Names of the elements that lead to it, including those of lists. */
   readonly path: readonly string[];
   readonly level: NestingLevel;
-  /** The entry of each value; null as long as they are at the first entries without a gap. */
-  entries: number[] | null;
+  /** The entry of each value, and more; null as long as they are at the first entries without a gap. */
+  entries: Uint32Array | null;
   readonly values: ColumnValues;
 }
 
@@ -99,10 +118,7 @@ export class Rows {
   }
 
   #level(above: NestingLevel | null): NestingLevel {
-    const present = above === null ? 0 : above.present + 2;
-    const repetition = above === null ? 0 : above.repetition + 1;
-    const parts = { definitions: [], repetitions: [], entries: 0, covered: 0 };
-    const level = { above, present, repetition, ...parts };
+    const level = new NestingLevel(above);
     this.levels.push(level);
     return level;
   }
@@ -180,7 +196,7 @@ export class Rows {
     for (let index = 0; index < list.length; index++) {
       const one = list[index] as Json;
       const repetition = index === 0 ? repetitionAt(above, entry) : level.repetition;
-      const own = addEntry(level, repetition, level.present);
+      const own = level.add(repetition, level.present);
       if (!isGroup) this.#note(place, own, stored(one, place.column.type) as Value);
       else {
         const left = this.#placeGroup(one as JsonObject, place, own);
@@ -193,11 +209,10 @@ export class Rows {
   }
 
   #note(place: ColumnRows, entry: number, value: Value): void {
-    if (place.entries === null && entry !== place.values.length) {
-      place.entries = Array.from({ length: place.values.length }, (_, at) => at);
-    }
-    place.entries?.push(entry);
-    place.values.push(value);
+    const { values, entries } = place;
+    const { length } = values;
+    if (entries !== null || entry !== length) place.entries = entriesWith(entries, length, entry);
+    values.push(value);
     this.bytes += typeof value === 'string' ? value.length + 16 : 16;
   }
 }
@@ -240,17 +255,19 @@ function repetitionAt(level: NestingLevel, entry: number): number {
   return level.above === null ? 0 : (level.repetitions[entry] ?? 0);
 }
 
-function addEntry(level: NestingLevel, repetition: number, definition: number): number {
-  level.repetitions.push(repetition);
-  level.definitions.push(definition);
-  return level.entries++;
+/** The entries of `count` values and of one more. */
+function entriesWith(entries: Uint32Array | null, count: number, next: number): Uint32Array {
+  let all = entries ?? new Uint32Array(Math.max(64, count * 2)).map((_, at) => at);
+  if (count === all.length) all = grown(all);
+  all[count] = next;
+  return all;
 }
 
 /** Entries of the level above, up to but excluding `entry`, have no list here. */
 function cover(level: NestingLevel, above: NestingLevel, entry: number): void {
   for (; level.covered < entry; level.covered++) {
     const definition = above.above === null ? 0 : (above.definitions[level.covered] ?? 0);
-    addEntry(level, repetitionAt(above, level.covered), definition);
+    level.add(repetitionAt(above, level.covered), definition);
   }
 }
 

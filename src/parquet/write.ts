@@ -1,27 +1,18 @@
 // Writes rows as one Parquet object: one row group in the order of the events' time, zstd, with
-// statistics of every column, and bloom filters for columns that are searched by value. The only
-// file that knows hyparquet-writer. Its standard API visits every column of the schema for each
-// row, up to a thousand of which few are used; so its column writer is called directly, with the
-// known levels, and a column of only nulls is written by copying the bytes of another one.
+// statistics of every column, and bloom filters for columns that are searched by value. The standard
+// API of hyparquet-writer visits every column of the schema for each row, up to a thousand of which
+// few are used. So it only writes the object's frame and metadata, columns are written here
+// (column.ts), and one of only nulls by copying the bytes of another one.
 
 import { setImmediate } from 'node:timers/promises';
-import { constants, zstdCompressSync } from 'node:zlib';
 import type { ColumnChunk } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
-import { writeColumn } from 'hyparquet-writer/src/column.js';
-import { schemaPathResolver } from 'hyparquet-writer/src/schema.js';
-import { bloomFilterOf, type Texts } from './bloom.ts';
+import { type ColumnLevels, writeColumn } from './column.ts';
+import { encodedValues, type ValueOrder } from './encodings.ts';
 import type { ColumnRows, NestingLevel, Rows } from './rows.ts';
-import { type ColumnType, physical } from './schema.ts';
+import { physical } from './schema.ts';
 
-/** Data pages stay below 1 MiB: this counts UTF-16 units, each of up to three bytes of UTF-8. */
-const pageSize = 256 * 1024;
-
-const zstd = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
-const compressors = { ZSTD: (bytes: Uint8Array) => zstdCompressSync(bytes, zstd) };
-
-/** Types for which a dictionary costs more than it saves. */
-const plain: ReadonlySet<ColumnType> = new Set(['json', 'long']);
+const firstBytes = 256 * 1024;
 
 /** Key-value facts in the footer. */
 export type Facts = Readonly<Record<string, string>>;
@@ -29,20 +20,18 @@ export type Facts = Readonly<Record<string, string>>;
 /** The object's bytes. Consumes the rows. The event loop runs after each column. */
 export async function writeParquet(rows: Rows, facts: Facts = {}): Promise<Uint8Array> {
   rows.complete();
+  const bytes = new ObjectBytes(firstBytes);
   const file = new ParquetWriter({
-    writer: new ByteWriter(1024 * 1024),
+    writer: bytes,
     schema: [...rows.table.elements],
     codec: 'ZSTD',
-    compressors,
     kvMetadata: Object.entries(facts).map(([key, value]) => ({ key, value })),
     createdBy: 'sluice',
   });
   const levels = levelsByTime(rows);
-  const pathTo = schemaPathResolver(file.schema);
   const nulls = new Map<NestingLevel | string, NullColumn>();
   const columns: ColumnChunk[] = [];
   for (const one of rows.columns) {
-    const schemaPath = pathTo([...one.path]).map(({ element }) => element);
     const kind = kindOf(one.level);
     const known = one.values.length === 0 ? nulls.get(kind) : undefined;
     if (known !== undefined) {
@@ -51,27 +40,12 @@ export async function writeParquet(rows: Rows, facts: Facts = {}): Promise<Uint8
     }
     await setImmediate();
     const start = file.writer.offset;
-    const values = one.values.all();
-    const isKey = one.column.bloom || one === rows.time;
-    const written = writeColumn({
-      writer: file.writer,
-      column: {
-        columnName: one.path.join('.'),
-        element: schemaPath.at(-1) ?? { name: '' },
-        schemaPath,
-        codec: 'ZSTD',
-        compressors,
-        stats: one.column.type !== 'json',
-        pageSize,
-        ...(plain.has(one.column.type) && { encoding: 'PLAIN' as const }),
-        columnIndex: isKey,
-        offsetIndex: true,
-      },
-      pageData: pageDataOf(one, values, levels.get(one.level)),
-    });
+    const level = levels.get(one.level);
+    if (level === undefined) throw new Error('a column has no level');
+    const written = writeColumn(file.writer, inFileOrder(one, level, rows));
+    one.values.free();
     columns.push(written.chunk);
-    const bloomFilter = one.column.bloom ? bloomFilterOf(values as Texts) : undefined;
-    file.pendingIndexes.push(bloomFilter === undefined ? written : { ...written, bloomFilter });
+    file.pendingIndexes.push(written);
     if (one.values.length === 0) {
       nulls.set(kind, {
         chunk: written.chunk,
@@ -81,7 +55,26 @@ export async function writeParquet(rows: Rows, facts: Facts = {}): Promise<Uint8
   }
   addRowGroup(file, rows, columns);
   void file.finish();
-  return file.writer.getBytes();
+  return bytes.whole();
+}
+
+/** The bytes of an object. They grow without a copy that waits for the garbage collector. */
+class ObjectBytes extends ByteWriter {
+  override ensure(size: number): void {
+    const needed = this.index + size;
+    if (needed > this.buffer.byteLength) this.#resize(Math.max(needed, this.buffer.byteLength * 2));
+  }
+
+  /** All of them; nothing may be added afterwards. */
+  whole(): Uint8Array {
+    this.#resize(this.index);
+    return new Uint8Array(this.buffer);
+  }
+
+  #resize(bytes: number): void {
+    this.buffer = this.buffer.transfer(bytes);
+    this.view = new DataView(this.buffer);
+  }
 }
 
 function addRowGroup(file: ParquetWriter, rows: Rows, columns: ColumnChunk[]): void {
@@ -133,23 +126,28 @@ function copyOf({ chunk, bytes }: NullColumn, one: ColumnRows, file: ParquetWrit
 
 /** A level's entries in the order of time. */
 interface SortedLevel {
-  readonly definitions: readonly number[];
-  readonly repetitions: number[];
+  readonly definitions: Uint8Array;
+  /** Null: the entries are rows. */
+  readonly repetitions: Uint8Array | null;
   /** New position of each entry; null: unchanged. */
   readonly places: Uint32Array | null;
 }
 
 function levelsByTime(rows: Rows): ReadonlyMap<NestingLevel, SortedLevel> {
   const order = rowOrder(rows);
-  const zeros = new Array<number>(rows.count).fill(0);
   const sorted = (level: NestingLevel): SortedLevel => {
-    const { above, entries, repetitions } = level;
-    if (entries === 0) return { definitions: zeros, repetitions: zeros, places: null };
-    const definitions = above === null ? zeros : level.definitions;
-    if (order === null) return { definitions, repetitions, places: null };
-    const places = newPositionsOf(level, order);
-    const all = { definitions: placed(definitions, places), places };
-    return { ...all, repetitions: placed(repetitions, places) };
+    const { above, entries } = level;
+    const places = order === null || entries === 0 ? null : newPositionsOf(level, order);
+    if (above === null) return { definitions: new Uint8Array(entries), repetitions: null, places };
+    // A list that no row has: nothing in each of them.
+    const nothing = new Uint8Array(rows.count);
+    if (entries === 0) return { definitions: nothing, repetitions: nothing, places };
+    const definitions = placed(level.definitions.subarray(0, entries), places);
+    return {
+      definitions,
+      repetitions: placed(level.repetitions.subarray(0, entries), places),
+      places,
+    };
   };
   return new Map(rows.levels.map((level) => [level, sorted(level)]));
 }
@@ -157,8 +155,8 @@ function levelsByTime(rows: Rows): ReadonlyMap<NestingLevel, SortedLevel> {
 /** The rows in the order of their time; null: already sorted. */
 function rowOrder({ count, time }: Rows): Uint32Array | null {
   const times = new Float64Array(count);
-  for (const [at, value] of time.values.all().entries()) {
-    times[time.entries?.[at] ?? at] = value as number;
+  for (let at = 0; at < time.values.length; at++) {
+    times[time.entries?.[at] ?? at] = time.values.numbers[at] ?? 0;
   }
   if (times.every((one, row) => row === 0 || (times[row - 1] ?? 0) <= one)) return null;
   const order = Uint32Array.from(times.keys());
@@ -186,28 +184,34 @@ function newPositionsOf(
   return places;
 }
 
-function placed(list: readonly number[], places: Uint32Array): number[] {
-  const sorted = new Array<number>(list.length).fill(0);
+function placed(list: Uint8Array, places: Uint32Array | null): Uint8Array {
+  if (places === null) return list;
+  const sorted = new Uint8Array(list.length);
   for (let at = 0; at < list.length; at++) sorted[places[at] ?? 0] = list[at] ?? 0;
   return sorted;
 }
 
-function pageDataOf(
-  { column, level, entries }: ColumnRows,
-  values: readonly unknown[],
-  sorted?: SortedLevel,
-) {
-  if (sorted === undefined) throw new Error('a column has no level');
+/** A column with its values, and the levels of their entries, in the order of the file. */
+function inFileOrder(one: ColumnRows, sorted: SortedLevel, rows: Rows) {
+  const { column, path, level, entries, values } = one;
   const { places, repetitions } = sorted;
-  const definitionLevels = sorted.definitions.slice();
-  const maxDefinitionLevel = level.present + (column.list ? 0 : 1);
-  const all = new Array<unknown>(definitionLevels.length).fill(undefined);
-  const isLong = column.type === 'long';
+  const present = level.present + (column.list ? 0 : 1);
+  const definitions = sorted.definitions.slice();
+  /** Index of the value at each position, plus one; null: nothing moves. */
+  const moved = places === null ? null : new Uint32Array(definitions.length);
   for (let at = 0; at < values.length; at++) {
     const entry = entries === null ? at : (entries[at] ?? 0);
     const place = places === null ? entry : (places[entry] ?? 0);
-    all[place] = isLong ? BigInt(values[at] as number) : values[at];
-    definitionLevels[place] = maxDefinitionLevel;
+    definitions[place] = present;
+    if (moved !== null) moved[place] = at + 1;
   }
-  return { values: all, definitionLevels, repetitionLevels: repetitions, maxDefinitionLevel };
+  const order: ValueOrder = moved === null ? null : new Uint32Array(values.length);
+  let next = 0;
+  for (const at of moved ?? []) if (order !== null && at > 0) order[next++] = at - 1;
+  const levels: ColumnLevels = { definitions, present, repetitions, repetition: level.repetition };
+  return {
+    ...{ column, path, levels },
+    isIndexed: column.bloom || one === rows.time,
+    values: encodedValues(column.type, values, order),
+  };
 }

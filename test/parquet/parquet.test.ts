@@ -3,13 +3,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { parquetMetadata } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
 import { recordsOf } from '../../bench/work.ts';
 import type { OcsfEvent } from '../../src/contracts/event.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import { compileNormaliser } from '../../src/normalise/normalise.ts';
 import { classNames, namedClass } from '../../src/normalise/schema.ts';
-import { type RowFilter, readParquet } from '../../src/parquet/read.ts';
+import { bufferOf, type RowFilter, readParquet, readUids } from '../../src/parquet/read.ts';
 import { Rows } from '../../src/parquet/rows.ts';
 import { type ParquetGroup, tableOf } from '../../src/parquet/schema.ts';
 import { writeParquet } from '../../src/parquet/write.ts';
@@ -282,6 +283,95 @@ test('of more different texts than stay on the heap', async () => {
     expect(found.map(({ time }) => time)).toEqual([1_790_000_000_000 - at]);
   }
   expect(await back(bytes, { values: { 'user.name': ['nobody'] } })).toEqual([]);
+});
+
+describe('an object of many pages', () => {
+  // Ahead of their time: half of the rows move. Each kind of column has more than one page.
+  const count = 66_000;
+  const nameOf = (at: number) => `user ${at % 7}`;
+  const groupsOf = (at: number) => ['a', 'b', 'c'].map((name) => ({ name: `${name} ${at}` }));
+  const loggedOf = (at: number) => 7 + (1 - at) * 2 ** 33;
+  const timeOf = (at: number) => 1_790_000_000_000 + (at % 2 === 0 ? at : count * 2 - at);
+  const write = () => {
+    const rows = new Rows(tableOf(3002));
+    for (let at = 0; at < count; at++) {
+      const user = at % 3 === 0 ? {} : { name: nameOf(at), groups: groupsOf(at) };
+      const event = {
+        ...{ class_uid: 3002, time: timeOf(at), severity_id: at % 5, is_remote: at % 4 === 1 },
+        ...{ metadata: { uid: uidOf(at), logged_time: loggedOf(at) }, risk_score: at },
+        user,
+      };
+      rows.add(event as unknown as OcsfEvent);
+    }
+    return writeParquet(rows);
+  };
+  const order = Array.from({ length: count }, (_, at) => at).sort((a, b) => timeOf(a) - timeOf(b));
+
+  test('has all rows in the order of time, and finds each by an index of its pages', async () => {
+    const bytes = await write();
+
+    expect(await readUids(bytes)).toEqual(order.map(uidOf));
+    for (const at of [0, 1, 34_565, count - 1]) {
+      const [found, ...others] = await back(bytes, { values: { 'metadata.uid': [uidOf(at)] } });
+      expect(others).toEqual([]);
+      expect(found).toMatchObject({ time: timeOf(at), severity_id: at % 5, risk_score: at });
+      expect(found?.metadata).toMatchObject({ logged_time: loggedOf(at) });
+      const inRange = await back(bytes, { from: timeOf(at), to: timeOf(at) + 1 });
+      expect(inRange.map(({ risk_score }) => risk_score)).toEqual([at]);
+    }
+    const named = await back(bytes, { values: { 'user.name': ['user 3'] } });
+    expect(named.length).toBe(order.filter((at) => at % 3 !== 0 && at % 7 === 3).length);
+  });
+
+  test.skipIf(ask === null)('shows every value to DuckDB', async () => {
+    const path = join(tempDir(), 'pages.parquet');
+    writeFileSync(path, await write());
+
+    const rows = await ask?.(
+      `select time, severity_id, is_remote, risk_score, metadata.uid as uid, metadata.logged_time as logged, ` +
+        `"user".name as name, [one.name for one in "user".groups] as members from read_parquet('${path}') order by file_row_number`,
+    );
+
+    const expected = order.map((at) => ({
+      ...{ time: timeOf(at), severity_id: at % 5, is_remote: at % 4 === 1, risk_score: at },
+      ...{ uid: uidOf(at), logged: loggedOf(at) },
+      ...{
+        name: at % 3 === 0 ? null : nameOf(at),
+        members: at % 3 === 0 ? null : groupsOf(at).map((one) => one.name),
+      },
+    }));
+    expect(rows).toEqual(expected);
+    const chunks = (await ask?.(`select * from parquet_metadata('${path}')`)) ?? [];
+    const statsOf = (name: string) => {
+      const chunk = chunks.find((one) => one.path_in_schema === name);
+      return [chunk?.stats_min_value, chunk?.stats_max_value, chunk?.stats_null_count];
+    };
+    expect(statsOf('severity_id')).toEqual(['0', '4', 0]);
+    expect(statsOf('is_remote')).toEqual(['false', 'true', 0]);
+    expect(statsOf('user, name')).toEqual(['user 0', 'user 6', Math.ceil(count / 3)]);
+    // The library shortens bounds of texts.
+    expect(statsOf('metadata, uid')).toEqual(['0'.repeat(16), `${'0'.repeat(15)}1`, 0]);
+    expect(statsOf('metadata, logged_time')).toEqual([
+      String(loggedOf(count - 1)),
+      String(loggedOf(0)),
+      0,
+    ]);
+  });
+});
+
+test('bounds of texts stay those of the column, which is gone when they are written', async () => {
+  const events = Array.from(
+    { length: 1_300 },
+    (_, at) => anEvent({ uid: uidOf(at), ocsf: { class_uid: 3002, time: at } }).ocsf,
+  );
+
+  const { row_groups } = parquetMetadata(bufferOf(await parquetOf(events)));
+
+  const [chunk] = (row_groups[0]?.columns ?? []).filter(
+    ({ meta_data }) => meta_data?.path_in_schema.join('.') === 'metadata.uid',
+  );
+  const { min_value: min, max_value: max } = chunk?.meta_data?.statistics ?? {};
+  expect([min, max]).toEqual(['0'.repeat(16), `${'0'.repeat(15)}1`]);
 });
 
 test('no table has more than three levels, nor an object within itself', () => {

@@ -4,11 +4,13 @@
 
 import { setImmediate } from 'node:timers/promises';
 import type { LakeMade, LakeObject } from '../../../src/archive/index.ts';
+import { uidBytes } from '../../../src/contracts/index.ts';
 import {
   cutFact,
   type ParquetObject,
   PartitionedEvents,
   partitionPath,
+  UidBytes,
 } from '../../../src/parquet/index.ts';
 import { keptUid } from '../../shared/known-events.ts';
 import type { Cut, CutPart } from './cut.ts';
@@ -42,7 +44,7 @@ const turnEvery = 256;
 /** A body of Parquet objects. */
 export function parquetBody(names: TableNames): CutBody {
   const partitions = new PartitionedEvents();
-  const uids: string[] = [];
+  const uids = new UidBytes();
   let events: [number, number] | null = null;
   let read: [number, number] | null = null;
   return {
@@ -53,7 +55,7 @@ export function parquetBody(names: TableNames): CutBody {
       for (const [at, event] of batch.events.entries()) {
         if (at % turnEvery === turnEvery - 1) await setImmediate();
         partitions.add(event);
-        uids.push(event.uid);
+        uids.add(keptUid(event));
         const { offset, context } = event;
         events = [events?.[0] ?? offset, offset + 1];
         read = [
@@ -66,14 +68,12 @@ export function parquetBody(names: TableNames): CutBody {
       const parts: CutPart[] = [];
       const objects: LakeObject[] = [];
       for await (const object of partitions.objects({ [cutFact]: cut.stem })) {
-        const { body, sha256, first, last } = object;
+        const { body, sha256, events: rows, first, last } = object;
         const name = names.nameOf(object, cut);
-        const kept = keptOf(object.uids);
-        parts.push(partOf(name, [body], kept));
-        const [bytes, rows] = [body.length, object.uids.length];
-        objects.push({ object: name, bytes, sha256, rows, first, last });
+        parts.push(partOf(name, [body], keptOf(object)));
+        objects.push({ object: name, bytes: body.length, sha256, rows, first, last });
       }
-      const all = keptOf(uids);
+      const all = uids.all();
       const { ending, body } = names.list({ objects, events, read }, all);
       return [...parts, partOf(`${cut.day}/${cut.stem}.${ending}`, body, all)];
     },
@@ -107,6 +107,10 @@ export function tableNames({ layout, ...given }: ParquetLayout): TableNames {
 }
 
 /** The kept parts of the uids, concatenated. */
-function keptOf(uids: readonly string[]): Uint8Array {
-  return Buffer.from(uids.map((uid) => keptUid({ uid })).join(''), 'hex');
+function keptOf({ uids, events }: ParquetObject): Uint8Array {
+  const kept = new Uint8Array(events * keptBytes);
+  for (let i = 0; i < events; i++) {
+    kept.set(uids.subarray(i * uidBytes, i * uidBytes + keptBytes), i * keptBytes);
+  }
+  return kept;
 }
