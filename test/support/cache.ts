@@ -46,7 +46,13 @@ export async function needCommands(
   hint: string,
 ): Promise<void> {
   if ((await missingOf(commands)).length === 0) return;
-  const install = ['install', '-y', '--no-install-recommends', ...packages];
+  const install = [
+    'install',
+    '-y',
+    ...whileAnotherInstalls,
+    '--no-install-recommends',
+    ...packages,
+  ];
   const first = await runProgram('apt-get', install);
   if (first.exitCode !== 0) {
     await runProgram('apt-get', ['update']);
@@ -56,6 +62,9 @@ export async function needCommands(
   if (missing.length === 0) return;
   throw new Error(`${hint} Missing here: ${missing.join(', ')}. ${lastLine(first.errors)}`.trim());
 }
+
+/** Another test, or the system, may be installing: apt-get waits for it, in seconds, and does not fail. */
+const whileAnotherInstalls = ['-o', 'DPkg::Lock::Timeout=600'];
 
 async function missingOf(commands: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(
