@@ -55,7 +55,7 @@ export class JsonCheck {
           continue;
         }
         at += 1;
-      } else at = this.tokens.word(at, 0, 0);
+      } else at = this.tokens.wordEnd(at);
       if (isKey) {
         at = skipSpace(bytes, at);
         if (bytes[at] !== colon) throw malformed(at);
