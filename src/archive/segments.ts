@@ -112,7 +112,7 @@ export function uidsRange({ body, uids }: Pick<PageEntry, 'body' | 'uids'>) {
 
 /** A page's body, and the indices of its kept records. */
 export interface ArchivedPage extends KeptRecords {
-  readonly body: Buffer;
+  readonly body: Buffer<ArrayBuffer>;
 }
 
 /** Parses a page from the bytes of its range. Throws a SyntaxError if they do not match the entry. */
@@ -132,7 +132,7 @@ export function readPage(entry: PageEntry, range: Uint8Array): ArchivedPage {
   return { body: bytes, ...decodeKept(content, entry) };
 }
 
-function decompressed(frame: Uint8Array, bytesMax: number): Buffer {
+function decompressed(frame: Uint8Array, bytesMax: number): Buffer<ArrayBuffer> {
   if (bytesMax > pageBytesMax) throw new SyntaxError('the body is longer than any can be');
   try {
     // In one chunk and on this thread: for most pages a thread switch costs more than the work.

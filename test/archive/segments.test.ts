@@ -24,6 +24,7 @@ import {
   readPage,
   skippableFrame,
 } from '../../src/archive/segments.ts';
+import { releasePage } from '../../src/archive/verify/page-bodies.ts';
 import { aPage } from '../support/a-page.ts';
 
 const sha256 = (bytes: Uint8Array) => hash('sha256', bytes, 'hex');
@@ -111,6 +112,23 @@ describe('segments', () => {
       readPage({ ...entry, body: { ...entry.body, bytes: body.length - 1 } }, bytes),
     ).toThrow(SyntaxError);
   });
+});
+
+test('a large body is freed when it is released, and a small one is not, because it lies beside others', async () => {
+  const large = Buffer.from(JSON.stringify({ data: [1, 2, 'x'.repeat(200_000)] }));
+
+  for (const [own, left] of [
+    [large, 0],
+    [Buffer.from(body), body.length],
+  ] as const) {
+    const [entry, bytes] = await anEntry({ body: own, uids, kept: null }, 0);
+    const page = { ...readPage(entry, bytes), records: [] };
+
+    releasePage(page);
+
+    expect(page.body.length).toBe(left);
+    expect(page.uids).toEqual(Buffer.from(uids));
+  }
 });
 
 describe('entries', () => {

@@ -25,7 +25,7 @@ import { Comparisons } from './comparisons.ts';
 import type { DayChecks } from './day-checks.ts';
 import type { Break, ConfigChange, Report, SiblingSeen, SuccessionSeen } from './findings.ts';
 import type { LakeChecks } from './lake-checks.ts';
-import { SegmentReading } from './page-bodies.ts';
+import { releasePage, SegmentReading } from './page-bodies.ts';
 import type { FoundEntry } from './proven-log.ts';
 import { Removals } from './removals.ts';
 import { SegmentPages } from './segment-pages.ts';
@@ -270,6 +270,7 @@ export class EntryChecks {
       const page = await this.removals.checked(entry, range);
       this.bodyBytes += page.body.length;
       if (entry.conditions !== undefined) reported = messagesOf(page.records);
+      releasePage(page);
     } catch (error) {
       if (error instanceof ExportError) throw error;
       segment.isBroken = true;

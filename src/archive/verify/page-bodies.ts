@@ -3,7 +3,7 @@
 // is bounded by a window and the page being checked.
 
 import { createHash } from 'node:crypto';
-import { cutRecords } from '../../tools/index.ts';
+import { cutRecords, free } from '../../tools/index.ts';
 import type { PageEntry } from '../entries.ts';
 import type { ErasedRecords } from '../erasures.ts';
 import { rootOf } from '../merkle.ts';
@@ -122,4 +122,13 @@ export function checkedPage(
     throw new SyntaxError('the records of the body are not those that the entry proves');
   }
   return { ...page, records };
+}
+
+/**
+ * Frees the memory of a checked page, of which nothing is read any more. Otherwise the bodies of many pages would wait for
+ * the garbage collector, and start it again and again.
+ */
+export function releasePage({ body }: CheckedPage): void {
+  // A small body is in Node's pool, which is at least twice as long, beside other buffers.
+  if (body.buffer.byteLength < 2 * body.length) free(body);
 }
