@@ -48,6 +48,7 @@ const dataFiles = [
   'package.json',
   'config/quickstart.yaml',
   'src/normalise/ocsf-1.8.0.json',
+  'src/tools/scan.wasm',
   'src/transcode/lines.wasm',
   'src/watch/page/*',
   'node_modules/kafkajs/{index.js,package.json,LICENSE}',

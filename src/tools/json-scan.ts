@@ -65,8 +65,9 @@ export class JsonScan {
   readonly tokens: TokenScan;
   readonly bytes: Uint8Array;
   readonly #view: DataView;
-  readonly #member: Uint8Array | null;
-  readonly #memberHash: number;
+  /** The member's name, and the hash of its key. */
+  readonly member: Uint8Array | null;
+  readonly memberHash: number;
   readonly #ignore: IgnoredPaths | null;
   readonly #levels: Levels;
 
@@ -78,11 +79,16 @@ export class JsonScan {
     this.tokens = new TokenScan(bytes);
     this.bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.#member = member === null ? null : Buffer.from(member);
-    this.#memberHash = member === null ? 0 : keyHash(member).hash1;
+    this.member = member === null ? null : Buffer.from(member);
+    this.memberHash = member === null ? 0 : keyHash(member).hash1;
     this.#ignore = ignore;
     levels ??= levelsUpTo(heldNestingMax);
     this.#levels = levels;
+  }
+
+  /** True if parts of values are excluded from their digests. */
+  get ignores(): boolean {
+    return this.#ignore !== null;
   }
 
   /**
@@ -95,8 +101,7 @@ export class JsonScan {
     const view = this.#view;
     const lastWord = bytes.length - 4;
     const tokens = this.tokens;
-    const { levelsMax } = this;
-    const memberHash = this.#memberHash;
+    const { levelsMax, memberHash } = this;
     const { inObject, seeds, sums, keys, keysFrom, paths } = this.#levels;
     this.memberStart = -1;
     this.escapedKeys = false;
@@ -261,7 +266,7 @@ export class JsonScan {
 
   /** True if the key in `[start, end)`, with its quotes, is the member's. */
   #isMember(start: number, end: number): boolean {
-    const name = this.#member;
+    const name = this.member;
     if (name === null || name.length !== end - start - 2) return false;
     for (let i = 0; i < name.length; i += 1) {
       if (name[i] !== this.bytes[start + 1 + i]) return false;

@@ -4,8 +4,8 @@
 // accepted exactly if the whole is well-formed JSON, so that a page is never stored in part and
 // every stored record can be sent.
 
-import { hash } from 'node:crypto';
 import type { Json, ParsedRecord, Slices } from '../contracts/index.ts';
+import { type Found, none, readArray, unsure } from './found-records.ts';
 import { JsonCheck } from './json-check.ts';
 import { IgnoredPaths } from './json-keys.ts';
 import { JsonScan } from './json-scan.ts';
@@ -136,66 +136,8 @@ function findRecords(scan: JsonScan, path: string) {
   return { found: found as Found | null, regions };
 }
 
-/** The findings about the records of one array. */
-interface Found {
-  readonly end: number;
-  readonly starts: Uint32Array;
-  readonly ends: Uint32Array;
-  readonly contents: Int32Array;
-  readonly reduced: Uint8Array;
-  readonly exact: boolean;
-  /** Byte range of each id's value; `none` or `unsure` if the scan cannot decide. */
-  readonly ids: Int32Array;
-  /** Two words of digest of each id's value. */
-  readonly idDigests: Int32Array;
-}
-
-const none = -1;
-const unsure = -2;
-
-function readArray(scan: JsonScan, open: number): Found {
-  const body = scan.bytes;
-  const starts: number[] = [];
-  const ends: number[] = [];
-  const contents: number[] = [];
-  const reduced: number[] = [];
-  const ids: number[] = [];
-  const idDigests: number[] = [];
-  let at = skipSpace(body, open + 1);
-  while (body[at] !== closeBracket || starts.length > 0) {
-    starts.push(at);
-    const end = scan.value(at);
-    ends.push(end);
-    if (scan.repeatedKeys) contents.push(...digestOf(body.subarray(at, end)));
-    else contents.push(scan.digest1, scan.digest2);
-    reduced.push(scan.ignored ? 1 : 0);
-    ids.push(scan.escapedKeys ? unsure : scan.memberStart, scan.memberEnd);
-    idDigests.push(scan.member1, scan.member2);
-    at = skipSpace(body, end);
-    if (body[at] === closeBracket) break;
-    if (body[at] !== comma) throw new SyntaxError(`not JSON at byte ${at}`);
-    at = skipSpace(body, at + 1);
-  }
-  return {
-    end: at + 1,
-    starts: new Uint32Array(starts),
-    ends: new Uint32Array(ends),
-    contents: new Int32Array(contents),
-    reduced: new Uint8Array(reduced),
-    exact: scan.tokens.exact,
-    ids: new Int32Array(ids),
-    idDigests: new Int32Array(idDigests),
-  };
-}
-
 function slicesOf({ starts, ends, exact }: Found): Slices {
   return { starts, ends, length: starts.length, exact };
-}
-
-/** For a record whose text is more precise than its content digest: a digest of its bytes. */
-function digestOf(record: Uint8Array): readonly [number, number] {
-  const digest = hash('sha256', record, 'buffer');
-  return [digest.readInt32BE(0), digest.readInt32BE(4)];
 }
 
 /** The body with `[]` for each of these regions. */
