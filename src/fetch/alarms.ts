@@ -1,6 +1,7 @@
 // Calls at set times. Thousands of streams wait at the same time, and a promise, a timer and a signal for each would be
 // most of an idle stream's memory. So all waits are in one heap, and one sleep of the clock serves the earliest.
-// Invariants: no call comes early; calls come in the order of their times; a cancelled one never comes.
+// Invariants: no call comes early; calls come in the order of their times; a cancelled one never comes; a call or a sleep
+// that fails is an error of the process, and prevents no other call.
 
 import type { Clock } from '../contracts/index.ts';
 
@@ -89,7 +90,11 @@ export class Alarms {
     const ms = Math.max(0, dueMs - this.#clock.monotonic());
     this.#clock.sleep(ms, sleep.end.signal).then(
       () => this.#woken(sleep),
-      () => undefined,
+      (error) => {
+        if (this.#sleep !== sleep) return;
+        this.#sleep = null;
+        throw error;
+      },
     );
   }
 
@@ -104,7 +109,8 @@ export class Alarms {
       due.push(first);
       first = this.#heap[0];
     }
-    for (const entry of due) entry.ring();
+    // Each by itself, so that an error in one does not prevent the others.
+    for (const entry of due) queueMicrotask(() => entry.ring());
     this.#rest();
   }
 

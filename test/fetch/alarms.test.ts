@@ -3,6 +3,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Clock } from '../../src/contracts/tools.ts';
 import { type Alarm, Alarms } from '../../src/fetch/alarms.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
@@ -76,6 +77,60 @@ test('Alarms do not call a wait that a call at the same time has cancelled', asy
 
   expect(called).toHaveLength(1);
 });
+
+test('Alarms call the other waits although one call throws, and report its error', async () => {
+  const clock = manualClock();
+  const alarms = new Alarms(clock);
+  const called: string[] = [];
+  alarms.set(10, () => {
+    throw new Error('a bug in a call');
+  });
+  alarms.set(10, () => called.push('at the same time'));
+  alarms.set(20, () => called.push('later'));
+
+  const errors = await uncaughtDuring(() => clock.advance(20));
+
+  expect(errors).toEqual([new Error('a bug in a call')]);
+  expect(called).toEqual(['at the same time', 'later']);
+});
+
+test('Alarms sleep again after a sleep that failed, and report its error', async () => {
+  const clock = manualClock();
+  let isBroken = true;
+  const sleep: Clock['sleep'] = (ms, signal) =>
+    isBroken ? Promise.reject(new Error('no timer')) : clock.sleep(ms, signal);
+  const alarms = new Alarms({ ...clock, sleep });
+  const called: string[] = [];
+
+  const errors = await uncaughtDuring(async () => {
+    alarms.set(10, () => called.push('first'));
+    await clock.settle();
+  });
+  isBroken = false;
+  alarms.set(20, () => called.push('second'));
+  await clock.advance(20);
+
+  expect(errors).toEqual([new Error('no timer')]);
+  expect(called).toEqual(['first', 'second']);
+});
+
+/** The errors that would end the process. */
+async function uncaughtDuring(work: () => Promise<void>): Promise<readonly unknown[]> {
+  const errors: unknown[] = [];
+  const before = process.listeners('uncaughtException');
+  const rejections = process.listeners('unhandledRejection');
+  process.removeAllListeners('uncaughtException').removeAllListeners('unhandledRejection');
+  const keep = (error: unknown) => errors.push(error);
+  process.on('uncaughtException', keep).on('unhandledRejection', keep);
+  try {
+    await work();
+  } finally {
+    process.removeAllListeners('uncaughtException').removeAllListeners('unhandledRejection');
+    for (const listener of before) process.on('uncaughtException', listener);
+    for (const listener of rejections) process.on('unhandledRejection', listener);
+  }
+  return errors;
+}
 
 const step = fc.oneof(
   fc.record({ set: fc.integer({ min: 0, max: 1_000 }) }),
