@@ -24,6 +24,7 @@ export class GroupContact {
   readonly #sessionMs: number;
   readonly #tools: ContactTools;
   #last: SentAt = { monotonic: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
+  #failure: string | null = null;
   #isSilenceTold = false;
 
   constructor(sessionMs: number, tools: ContactTools) {
@@ -45,6 +46,17 @@ export class GroupContact {
   /** The group has answered a request of this time. */
   note(sentAt: SentAt): void {
     this.#last = sentAt;
+    this.#failure = null;
+  }
+
+  /** Why the last request since then failed; null: none has failed. */
+  get failure(): string | null {
+    return this.#failure;
+  }
+
+  /** A request has failed: the reason of a silence that may follow. */
+  failed(why: string): void {
+    this.#failure = why;
   }
 
   /**
@@ -62,7 +74,8 @@ export class GroupContact {
           'the group coordinator responds again; polling and sending resumed',
         );
       else {
-        const fields = { silent_ms: silentMs };
+        const why = this.#failure === null ? {} : { error: this.#failure };
+        const fields = { silent_ms: silentMs, ...why };
         log.warn(
           'group_unreachable',
           'the group coordinator does not respond; polling and sending paused',

@@ -275,6 +275,7 @@ export class GroupMember implements OwnMember {
     const failure = kafkaFailureOf(error, `joining the group ${this.#requests.group}`);
     // A refused login may be accepted later, with another token or password. Until then an owner has no contact.
     const isLogin = answer === null && this.#owned.length > 0;
+    this.contact.failed(failure.message);
     if (isLogin || (failure.kind === 'passing' && answer !== 'INVALID_SESSION_TIMEOUT')) {
       this.#deps.log.debug('group_not_answering', 'the group coordinator did not respond', {
         error: failure.message,

@@ -25,13 +25,14 @@ export type ToTurn =
   /** Read the config again; turns that get the same number share one reading. */
   | { readonly say: 'reload'; readonly reason: ReloadReason; readonly number: number }
   /**
-   * The time of the last answer of the group: milliseconds since the start of the machine, and since the epoch; and how often
-   * the group has removed this process.
+   * The time of the last answer of the group: milliseconds since the start of the machine, and since the epoch; why the last
+   * request since then failed; and how often the group has removed this process.
    */
   | {
       readonly say: 'answered';
       readonly uptimeMs: number;
       readonly now: number;
+      readonly failure: string | null;
       readonly givenUp: number;
     }
   /** This process owns the shard, and how often the group has removed it; or why it does not own the shard. */

@@ -115,10 +115,11 @@ export class ShardTurn {
   /** Sends the time of the last answer of the group. */
   look(): void {
     const { ownership, clock } = this.#deps;
-    const { monotonic, now } = ownership.contact.last;
+    const { last, failure } = ownership.contact;
+    const { monotonic, now } = last;
     const agoMs = clock.monotonic() - monotonic;
     const { givenUp } = ownership;
-    this.#say({ say: 'answered', uptimeMs: uptimeMs() - agoMs, now, givenUp });
+    this.#say({ say: 'answered', uptimeMs: uptimeMs() - agoMs, now, failure, givenUp });
   }
 
   /** Applies a message of the turn. */

@@ -284,6 +284,7 @@ class TurnMembership implements Membership {
         const agoMs = uptimeMs() - message.uptimeMs;
         this.#givenUp = message.givenUp;
         this.#contact.note({ monotonic: this.#clock.monotonic() - agoMs, now: message.now });
+        if (message.failure !== null) this.#contact.failed(message.failure);
         return;
       }
       case 'confirmed':

@@ -95,10 +95,10 @@ export const stateEvents = {
   },
   group_unreachable: {
     level: 'warn',
-    fields: ['silent_ms'],
+    fields: ['silent_ms', 'error'],
     meaning:
-      'The group coordinator has not responded for a large part of the session. Polling and sending pause, because another process may take over.',
-    next: 'Check the network to the brokers.',
+      'The group coordinator has not responded for a large part of the session. Polling and sending pause, because another process may take over. `error` is the last failure, if one is known.',
+    next: 'Check the network to the brokers, and the token endpoint if `error` names it.',
   },
   group_recovered: {
     level: 'info',
