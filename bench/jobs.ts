@@ -23,6 +23,8 @@ export interface Job {
   /** Octet-counted frames that arrive for each event. */
   readonly frames: number;
   readonly sinks: (far: FarSides) => string;
+  /** More settings of the state, for each run. Default: none. */
+  readonly state?: () => string;
 }
 
 const cef = ({ tcp }: FarSides) =>
@@ -58,8 +60,8 @@ export const jobs: readonly Job[] = [
 ];
 
 /** A config that reads the bench's upstream into these sinks. */
-export function configOf(dir: string, upstream: number, sinks: string): string {
-  return `state: { dir: ${dir}/state }
+export function configOf(dir: string, upstream: number, sinks: string, state = ''): string {
+  return `state: { dir: ${dir}/state${state} }
 upstreams:
   edge: { api: unified, ends: never, base_url: "http://127.0.0.1:${upstream}", allow_http: true, auth: { api_key: bench } }
 sources:
@@ -83,7 +85,7 @@ export async function runJob(job: Job, pages: number): Promise<Usage> {
     const http = await start('./counting-sink.ts', 'http');
     return await inDirectory(async (dir) => {
       const far = { dir, tcp: tcp.port, http: http.port };
-      const usage = await runOnce(configOf(dir, upstream.port, job.sinks(far)), dir);
+      const usage = await runOnce(configOf(dir, upstream.port, job.sinks(far), job.state?.()), dir);
       const arrived = Number(await tcp.ask());
       const expected = job.frames * pages * pageEvents;
       if (arrived !== expected) throw new Error(`${arrived} frames arrived, not ${expected}`);

@@ -1,7 +1,8 @@
-// `npx node bench/state-in-kafka.ts [--pages N] [--blocks N]`: the cost of the state in Kafka beside SQLite, and the
-// time until another machine resumes. A real Apache Kafka of one broker runs beside it, with SQLite's fsync on the same
-// disk. CPU is of this process with all its threads, without the broker. The state is read back by a process of its
-// own, whose peak memory is reported.
+// `npx node bench/state-in-kafka.ts [--pages N] [--blocks N] [--program EVENTS [--rounds N]]`: the cost of the state in
+// Kafka beside SQLite, and the time until another machine resumes. A real Apache Kafka of one broker runs beside it,
+// with SQLite's fsync on the same disk. CPU is of this process with all its threads, without the broker. The state is
+// read back by a process of its own, whose peak memory is reported. With `--program`, the real program reads so many
+// events into a file instead, with each state in turn.
 
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -16,6 +17,8 @@ import { type OwnSpool, openSpool } from '../src/hold/spool.ts';
 import { systemClock } from '../src/tools/clock.ts';
 import { startKafka } from '../test/support/kafka-broker.ts';
 import { silent } from '../test/support/silent-log.ts';
+import { costOf, inTurn, median, mediansOf } from './cost.ts';
+import { type Job, jobs, runJob } from './jobs.ts';
 import { pageBody, pageEvents } from './work.ts';
 
 const { values } = parseArgs({
@@ -25,6 +28,8 @@ const { values } = parseArgs({
     /** Only reads the state of this prefix at this broker. */
     rebuild: { type: 'string' },
     broker: { type: 'string', default: '' },
+    program: { type: 'string' },
+    rounds: { type: 'string', default: '3' },
   },
 });
 const streams = 10;
@@ -115,6 +120,29 @@ async function measure(): Promise<void> {
   console.log(`${blocks * pageEvents} identities read back:`, found.trim());
 }
 
-if (values.rebuild === undefined) await measure();
-else await rebuild(values.rebuild);
+/** The real program from upstream to a file: with the state in SQLite and in Kafka. */
+async function program(events: number): Promise<void> {
+  const { addresses } = await startKafka();
+  const [first] = jobs.filter(({ name }) => name === 'JSON (original) to file');
+  if (first === undefined) throw new Error('the job of the file is missing');
+  const sqlite: Job = { ...first, name: 'SQLite' };
+  // A state of its own for each run: a run finds nothing of the one before.
+  const state = () =>
+    `, kafka: { brokers: ["${addresses.plain}"], prefix: bench-${crypto.randomUUID()} }`;
+  const cases: readonly Job[] = [sqlite, { ...first, name: 'Kafka', state }];
+  const pages = Math.max(3, Math.round(events / pageEvents));
+  const found = await inTurn(cases, Number(values.rounds), (job) =>
+    costOf((count) => runJob(job, count), pages),
+  );
+  console.table(cases.map(({ name }, i) => ({ state: name, ...mediansOf(found[i] ?? []) })));
+  const [own = [], log = []] = found;
+  const more = log.map(({ cpuUs }, round) => cpuUs - (own[round]?.cpuUs ?? Number.NaN));
+  console.log(
+    `${pages * pageEvents} events, Kafka beside SQLite: ${median(more).toFixed(1)} us an event more`,
+  );
+}
+
+if (values.rebuild !== undefined) await rebuild(values.rebuild);
+else if (values.program !== undefined) await program(Number(values.program));
+else await measure();
 process.exit(0);

@@ -15,8 +15,10 @@ import {
 } from '../contracts/index.ts';
 import { damageError } from './database.ts';
 
+const pageColumns =
+  'first count bytes held_at stream context items only_sink kept uids body crc'.split(' ');
 const insertPage = `
-INSERT INTO page (first, count, bytes, held_at, stream, context, items, only_sink, kept, uids, body, crc)
+INSERT INTO page (${pageColumns.join(', ')})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const insertPart = 'INSERT INTO page_part (first, bytes) VALUES (?, ?)';
 const partsLength = 'SELECT sum(length(bytes)) AS n FROM page_part WHERE first = ?';
@@ -47,10 +49,17 @@ export function allRows(database: DatabaseSync): Each {
   return (sql, ...values) => database.prepare(sql).iterate(...values);
 }
 
-/** Writes a page. */
-export function writePage(run: Run, page: NewPage, first: Offset, now: number): void {
+/** Writes a page. Returns its row with the whole body, which is in the memory of the page. */
+export function writePage(
+  run: Run,
+  page: NewPage,
+  first: Offset,
+  now: number,
+): Record<string, unknown> {
   const own = writeParts(run, page.body, first);
-  run(insertPage, ...pageValues(page, first, now).with(bodyAt, own));
+  const values = pageValues(page, first, now);
+  run(insertPage, ...values.with(bodyAt, own));
+  return Object.fromEntries(pageColumns.map((column, i) => [column, values[i]]));
 }
 
 /** Writes the parts of a large body; returns the rest for the page's own row. */
@@ -78,7 +87,7 @@ export function wholeRow(row: Record<string, unknown>, each: Each): Record<strin
 }
 
 /** Index of the body among a row's values. */
-const bodyAt = 10;
+const bodyAt = pageColumns.indexOf('body');
 
 function pageValues(page: NewPage, first: Offset, now: number): SQLInputValue[] {
   const values = [

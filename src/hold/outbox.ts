@@ -46,6 +46,7 @@ export const keyLengths: Readonly<Record<string, number>> = Object.fromEntries(
   Object.entries(tables).map(([table, columns]) => [table, columns.length]),
 );
 const lineEnd = 0x0a;
+const hasPage = 'SELECT 1 AS n FROM page WHERE first = ?';
 
 /** Creates the triggers that note every change. */
 export function addOutbox(statements: Statements): void {
@@ -108,14 +109,24 @@ export function delayLast(statements: Statements): void {
   statements.run('UPDATE outbox SET waits = 1 WHERE seq = (SELECT max(seq) FROM outbox)');
 }
 
-/** Removes and returns the changes, oldest first; each row once, in its current version. `all`: also if all wait for others. */
-export function drainOutbox(statements: Statements, all: boolean): readonly OutboxRow[] {
+/**
+ * Removes and returns the changes, oldest first; each row once, in its current version. `all`: also if all wait for others.
+ * `added`: rows of pages by their first offset, which need not be read back.
+ */
+export function drainOutbox(
+  statements: Statements,
+  all: boolean,
+  added: ReadonlyMap<number, Row> = new Map(),
+): readonly OutboxRow[] {
   const due = all ? 'SELECT 1 AS n FROM outbox' : 'SELECT 1 AS n FROM outbox WHERE waits = 0';
   if (statements.row(`${due} LIMIT 1`) === undefined) return [];
   const changed = 'SELECT tab, key FROM outbox GROUP BY tab, key ORDER BY min(seq)';
   const rows = statements.rows(changed).map(({ tab, key: text }) => {
     const [table, key] = [String(tab), JSON.parse(String(text)) as (string | number)[]];
-    return { table, key, value: valueAt(statements, table, key) };
+    const row = table === pageTable ? added.get(Number(key[0])) : undefined;
+    // A page that every sink has passed meanwhile is deleted.
+    const isThere = row !== undefined && statements.row(hasPage, ...key) !== undefined;
+    return { table, key, value: isThere ? pageValue(row) : valueAt(statements, table, key) };
   });
   if (rows.length > 0) statements.run('DELETE FROM outbox');
   return rows;
@@ -159,8 +170,12 @@ function valueAt(statements: Statements, table: string, key: readonly (string | 
   const row = statements.row(`SELECT ${all} FROM ${table} WHERE ${isKey(columns)}`, ...key);
   if (row === undefined) return null;
   if (table !== pageTable) return written(row);
-  const whole = written(wholeRow(row, (sql, ...of) => statements.each(sql, ...of)));
-  return zstdCompressSync(whole, { params: { [constants.ZSTD_c_compressionLevel]: 1 } });
+  return pageValue(wholeRow(row, (sql, ...of) => statements.each(sql, ...of)));
+}
+
+function pageValue(row: Row): Uint8Array {
+  const level = { [constants.ZSTD_c_compressionLevel]: 1 };
+  return zstdCompressSync(written(row), { params: level });
 }
 
 function isKey(columns: readonly string[]): string {
@@ -173,11 +188,13 @@ interface BlobLength {
 }
 
 function written(row: Row): Uint8Array {
-  const blobs = Object.values(row).filter((value) => value instanceof Uint8Array);
-  const text = JSON.stringify(row, (_, value) =>
-    value instanceof Uint8Array ? ({ bytes: value.length } satisfies BlobLength) : value,
-  );
-  return Buffer.concat([Buffer.from(`${text}\n`), ...blobs]);
+  const blobs: Uint8Array[] = [];
+  const columns = Object.entries(row).map(([column, value]) => {
+    if (!(value instanceof Uint8Array)) return [column, value];
+    blobs.push(value);
+    return [column, { bytes: value.length } satisfies BlobLength];
+  });
+  return Buffer.concat([Buffer.from(`${JSON.stringify(Object.fromEntries(columns))}\n`), ...blobs]);
 }
 
 function readValue(table: string, value: Uint8Array): Record<string, SQLInputValue> {

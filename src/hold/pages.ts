@@ -10,7 +10,7 @@ import {
   uidBytes,
 } from '../contracts/index.ts';
 import { answerRowBytes, heldBytes, pageOfRow, wholeRow, writePage } from './held-page.ts';
-import type { Statements } from './statements.ts';
+import type { Row, Statements } from './statements.ts';
 
 /** How long pages are kept after every sink has passed them. */
 export interface PageRetention {
@@ -21,6 +21,8 @@ export interface PageRetention {
    * otherwise.
    */
   readonly bytesMax?: number;
+  /** The database is a cache of a log, which receives all its changes. */
+  readonly isCache?: boolean;
 }
 
 /** A page deleted before every sink had passed it: events from `first` up to before `end`. */
@@ -48,6 +50,8 @@ const countedBytes = `(bytes + (only_sink IS '') * ${answerRowBytes})`;
 export class Pages {
   readonly #statements: Statements;
   readonly #retention: PageRetention;
+  /** Of a cache: the rows of pages that were added since the last drain. */
+  readonly added = new Map<Offset, Row>();
   #end: Offset;
   #bytes: number;
 
@@ -69,6 +73,7 @@ export class Pages {
 
   /** Restores the values from before a failed transaction. */
   goBack({ end, bytes }: PageMark): void {
+    for (const first of this.added.keys()) if (first >= end) this.added.delete(first);
     this.#end = end;
     this.#bytes = bytes;
   }
@@ -89,7 +94,9 @@ export class Pages {
   /** Adds a page; returns its first offset. */
   add(page: NewPage, now: number): Offset {
     const first = this.#end;
-    writePage((sql, ...values) => this.#statements.run(sql, ...values), page, first, now);
+    const run: Statements['run'] = (sql, ...values) => this.#statements.run(sql, ...values);
+    const row = writePage(run, page, first, now);
+    if (this.#retention.isCache === true) this.added.set(first, row);
     this.#end += page.uids.length / uidBytes;
     this.#bytes += heldBytes(page);
     return first;

@@ -13,8 +13,6 @@ export interface WorkerSettings extends StoreSettings {
   readonly sinks: readonly string[];
   /** Nothing is delayed for batching or for its second: for tests that await each step. */
   readonly eager?: boolean;
-  /** The database is a cache of a log, which receives all its changes. */
-  readonly isCache?: boolean;
   /** Default: as much as a full disk needs. Smaller values are for tests that open hundreds. */
   readonly reserveBytesMax?: number;
 }

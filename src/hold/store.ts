@@ -248,7 +248,10 @@ export class Store {
 
   /** If it is a cache of a log: the changes since the last call. `all`: also notes that wait for other changes. */
   drain(all = true): readonly OutboxRow[] {
-    return this.transaction(() => drainOutbox(this.#statements, all));
+    const { added } = this.#pages;
+    const rows = this.transaction(() => drainOutbox(this.#statements, all, added));
+    added.clear();
+    return rows;
   }
 
   /** Offset of the next event. */

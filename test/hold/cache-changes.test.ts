@@ -7,13 +7,19 @@ import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/hold/database.ts';
-import { addOutbox, drainOutbox, everyRow, noteDifferences } from '../../src/hold/outbox.ts';
+import {
+  addOutbox,
+  drainOutbox,
+  everyRow,
+  noteDifferences,
+  type OutboxRow,
+} from '../../src/hold/outbox.ts';
 import { repairDatabase } from '../../src/hold/repair.ts';
 import type { WorkerReplies } from '../../src/hold/spool-messages.ts';
 import { SpoolServer } from '../../src/hold/spool-server.ts';
 import { Statements } from '../../src/hold/statements.ts';
 import { Store } from '../../src/hold/store.ts';
-import { anAppend } from '../support/a-page.ts';
+import { anAppend, aPage } from '../support/a-page.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { copied, sinks, streams, twoRuns } from './accounts.ts';
 import { overwrite, rootOf, sqlitePage } from './damages.ts';
@@ -117,6 +123,70 @@ test('a spool whose work took more than a second is reported as slow from then o
 
   expect([first, second, third].map(({ isSlow }) => isSlow)).toEqual([undefined, true, true]);
   await ask('close');
+});
+
+/** Two connections to a new cache: its own, and another one. */
+function aStore() {
+  const settings = { dir: aCache(), sync: 'none', keepMs: 0, isCache: true } as const;
+  const [store, other] = [new Store(settings), new Store(settings)];
+  store.drain();
+  onTestFinished(() => {
+    store.close();
+    other.close();
+  });
+  const statements = new Statements(openDatabase({ dir: settings.dir, sync: 'none' }));
+  return { store, other, statements };
+}
+
+const pagesIn = (rows: Iterable<OutboxRow>) => [...rows].filter(({ table }) => table === 'page');
+
+test('a new page goes to the log as it is stored, without being read back', () => {
+  const { store, statements } = aStore();
+  store.retainFor(['a']);
+  const small = { ...aPage({ ids: ['1', '2', '3'] }), kept: Uint32Array.of(0, 2) };
+  const pages = [small, aPage({ ids: ['4'], pad: 3_000_000 }), { ...small, onlySink: 'a' }];
+  const row = vi.spyOn(Statements.prototype, 'row');
+
+  store.transaction(() => pages.map((page) => store.hold(page, 1)));
+  const noted = store.drain();
+
+  expect(row.mock.calls.some(([sql]) => /SELECT \*.* FROM page/.test(sql))).toBe(false);
+  row.mockRestore();
+  expect(pagesIn(noted)).toHaveLength(pages.length);
+  expect(pagesIn(noted)).toEqual(pagesIn(everyRow(statements)));
+
+  // A page that was drained is not kept.
+  statements.run(`REPLACE INTO page SELECT first, count, bytes, held_at + 1, stream, context, items,
+    only_sink, kept, uids, body, crc FROM page`);
+  expect(pagesIn(store.drain())).toEqual(pagesIn(everyRow(statements)));
+});
+
+test('a new page that every sink has passed goes to the log as a deleted one', () => {
+  const { store } = aStore();
+  store.retainFor([]);
+
+  store.transaction(() => {
+    store.hold(aPage({ ids: ['1'] }), 1);
+    store.prune(2);
+  });
+
+  expect(pagesIn(store.drain())).toEqual([{ table: 'page', key: [0], value: null }]);
+});
+
+test('a page of another connection goes to the log, and not one that failed at its offset', () => {
+  const { store, other, statements } = aStore();
+  const failing = () =>
+    store.transaction(() => {
+      store.hold(aPage({ ids: ['1'] }), 1);
+      throw new Error('the disk is full');
+    });
+  expect(failing).toThrow('the disk is full');
+
+  other.transaction(() => other.hold(aPage({ ids: ['2'] }), 1));
+
+  const pages = pagesIn(store.drain());
+  expect(pages).toHaveLength(1);
+  expect(pages).toEqual(pagesIn(everyRow(statements)));
 });
 
 /** The rows that go to the log; `null` for a deleted one. */
