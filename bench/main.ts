@@ -9,8 +9,9 @@ import { backlogCost } from './backlog.ts';
 import { costOf, inTurn, median, mediansOf } from './cost.ts';
 import { floors } from './floor.ts';
 import { jobs, runJob } from './jobs.ts';
+import { parseUs } from './parse-cost.ts';
 import { writeResults } from './results.ts';
-import { pageBody, pageEvents } from './work.ts';
+import { pageEvents } from './work.ts';
 
 const { values } = parseArgs({
   options: {
@@ -23,17 +24,6 @@ const { values } = parseArgs({
 const pages = Math.max(3, Math.round(Number(values.events) / pageEvents));
 const events = pages * pageEvents;
 const megabytes = (bytes: number) => Math.round(bytes / 1e6);
-
-/** CPU microseconds that `JSON.parse` takes for an event. */
-function parseUs(): number {
-  const body = pageBody(0, false).toString();
-  const rounds = 100;
-  for (let i = 0; i < rounds; i += 1) JSON.parse(body);
-  const begun = process.cpuUsage();
-  for (let i = 0; i < rounds; i += 1) JSON.parse(body);
-  const { user, system } = process.cpuUsage(begun);
-  return (user + system) / rounds / pageEvents;
-}
 
 const floor = floors();
 const cases = jobs.filter(({ name }) => name.includes(values.job));
