@@ -106,21 +106,23 @@ export class LogClient {
   /** Whether a topic exists and this account may see it. */
   async has(topic: string): Promise<boolean> {
     return await this.#again(`reading ${topic}`, async () =>
-      (await this.#knowing(topic)).topics.has(topic),
+      (await this.#knowing([topic])).topics.has(topic),
     );
   }
 
-  /** Which of these topics do not exist any more, by a new request. */
+  /** Which of these topics do not exist, or are hidden from this account; by one new request. */
   async missing(topics: readonly string[]): Promise<readonly string[]> {
     this.#known = null;
-    const had = await Promise.all(topics.map((topic) => this.has(topic)));
-    return topics.filter((_, n) => !had[n]);
+    return await this.#again(`reading ${topics.join(', ')}`, async () => {
+      const { topics: had } = await this.#knowing(topics);
+      return topics.filter((topic) => !had.has(topic));
+    });
   }
 
   /** Number of partitions of a topic; 0: the topic does not exist. */
   async partitionsOf(topic: string): Promise<number> {
     return await this.#again(`reading ${topic}`, async () => {
-      const { topics } = await this.#knowing(topic);
+      const { topics } = await this.#knowing([topic]);
       return topics.get(topic)?.leaders.size ?? 0;
     });
   }
@@ -128,7 +130,7 @@ export class LogClient {
   /** Resolves after a new topic has leaders. */
   async appearance(topic: string): Promise<void> {
     await this.#again(`waiting for ${topic}`, async () => {
-      const leaders = (await this.#knowing(topic)).topics.get(topic)?.leaders.values();
+      const leaders = (await this.#knowing([topic])).topics.get(topic)?.leaders.values();
       const isLed = leaders?.every((leader) => leader >= 0) ?? false;
       if (!isLed) throw passing(`${topic} is not there yet`);
     });
@@ -181,7 +183,7 @@ export class LogClient {
   }
 
   async #leaderOf({ topic, partition }: TopicPartition): Promise<Leader> {
-    const { brokers, topics } = await this.#knowing(topic);
+    const { brokers, topics } = await this.#knowing([topic]);
     const found = topics.get(topic);
     if (found === undefined) {
       throw new KafkaFailure('topic_missing', `there is no topic ${topic}`, { answered: true });
@@ -191,24 +193,25 @@ export class LogClient {
     return { connection: await this.#connections.to(brokers.get(leader)), topicId: found.id };
   }
 
-  async #knowing(topic: string) {
-    if (this.#known?.topics.has(topic)) return this.#known;
-    const requested = [...new Set([...(this.#known?.topics.keys() ?? []), topic])];
-    const answer = await described(await this.#anyConnection(), requested);
+  async #knowing(names: readonly string[]) {
+    const had: Topics = this.#known?.topics ?? new Map();
+    if (this.#known !== null && names.every((name) => had.has(name))) return this.#known;
+    const answer = await described(
+      await this.#anyConnection(),
+      names.filter((name) => !had.has(name)),
+    );
     const brokers = new Map(answer.brokers.map((broker) => [broker.nodeId, broker]));
     const led = answer.topics.filter(({ errorCode }) => errorCode === 0);
-    const topics: Topics = new Map(
-      led.map(({ name, topicId, partitions }) => [
-        name ?? '',
-        {
-          id: topicId,
-          leaders: new Map(
-            partitions.map(({ partitionIndex, leaderId }) => [partitionIndex, leaderId]),
-          ),
-        },
-      ]),
-    );
-    this.#known = { brokers, topics };
+    const learned = led.map(({ name, topicId, partitions }): [string, Topic] => [
+      name ?? '',
+      {
+        id: topicId,
+        leaders: new Map(
+          partitions.map(({ partitionIndex, leaderId }) => [partitionIndex, leaderId]),
+        ),
+      },
+    ]);
+    this.#known = { brokers, topics: new Map([...had, ...learned]) };
     return this.#known;
   }
 
@@ -225,10 +228,12 @@ export class LogClient {
   }
 }
 
-type Topics = ReadonlyMap<
-  string,
-  { readonly id: string; readonly leaders: ReadonlyMap<number, number> }
->;
+interface Topic {
+  readonly id: string;
+  readonly leaders: ReadonlyMap<number, number>;
+}
+
+type Topics = ReadonlyMap<string, Topic>;
 
 interface Leader {
   readonly connection: Connection;

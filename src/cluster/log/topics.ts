@@ -81,12 +81,19 @@ export function tooFew(topic: string, size: Size, partitions: number): ExportErr
   });
 }
 
-/** Creates missing topics. Throws `sink_refused` if one has wrong settings. */
+/**
+ * Creates missing topics. Throws `sink_refused` if one has wrong settings. A takeover does this for each shard, so it needs two
+ * requests if all topics exist.
+ */
 export async function ensureTopics(client: LogClient, settings: Size): Promise<void> {
-  for (const topic of topicsOf(settings)) {
-    if (await client.has(topic)) await look(client, topic, settings);
-    else await make(client, topic, settings);
-  }
+  const names = topicsOf(settings);
+  const missing = await client.missing(names);
+  await look(
+    client,
+    names.filter((topic) => !missing.includes(topic)),
+    settings,
+  );
+  for (const topic of missing) await make(client, topic, settings);
 }
 
 async function make(client: LogClient, topic: string, settings: Size): Promise<void> {
@@ -100,16 +107,23 @@ async function make(client: LogClient, topic: string, settings: Size): Promise<v
   await client.appearance(topic);
 }
 
-async function look(client: LogClient, topic: string, settings: Size): Promise<void> {
-  const asked = { resourceType: ConfigResourceTypes.TOPIC, resourceName: topic };
+async function look(client: LogClient, names: readonly string[], settings: Size): Promise<void> {
+  if (names.length === 0) return;
   const configurationKeys = Object.values(topics).flatMap((requested) => Object.keys(requested));
-  const { results } = await client.anywhere(`looking at the topic ${topic}`, (connection) =>
-    describeConfigsV4.api.async(connection, [{ ...asked, configurationKeys }], false, false),
+  const asked = names.map((resourceName) => ({
+    ...{ resourceType: ConfigResourceTypes.TOPIC, resourceName, configurationKeys },
+  }));
+  const doing = `looking at the topics ${names.join(', ')}`;
+  const { results } = await client.anywhere(doing, (connection) =>
+    describeConfigsV4.api.async(connection, asked, false, false),
   );
-  const found = new Map(results[0]?.configs.map(({ name, value }) => [name, value]));
-  const partitions = await client.partitionsOf(topic);
-  const misfit = misfitOf(topic, settings, found) ?? tooFew(topic, settings, partitions);
-  if (misfit !== null) throw misfit;
+  for (const topic of names) {
+    const configs = results.find(({ resourceName }) => resourceName === topic)?.configs;
+    const found = new Map(configs?.map(({ name, value }) => [name, value]));
+    const partitions = await client.partitionsOf(topic);
+    const misfit = misfitOf(topic, settings, found) ?? tooFew(topic, settings, partitions);
+    if (misfit !== null) throw misfit;
+  }
 }
 
 /** The shards that have records, or had. Throws `sink_unreachable` or `sink_refused`. */

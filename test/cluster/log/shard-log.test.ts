@@ -263,6 +263,28 @@ test('pages that would go by their age are refused before anything is written', 
   });
 });
 
+test('all topics are looked at by one request, and a wrong one is named before a missing one is created', async () => {
+  const cluster = await aCluster();
+  const addresses = await kafkaBrokers();
+  const { prefix } = cluster;
+  await createTopic(addresses, `${prefix}.shards`, { settings: { 'cleanup.policy': 'delete' } });
+  await createTopic(addresses, `${prefix}.dead`, { settings: { 'cleanup.policy': 'delete' } });
+  const client = new LogClient(cluster, clock);
+  afterThisTest(() => client.close());
+
+  await expect(ensureTopics(client, cluster)).rejects.toMatchObject({
+    code: 'sink_refused',
+    message: expect.stringContaining(`${prefix}.dead: cleanup.policy is delete and has to be`),
+  });
+  expect(await client.has(`${prefix}.pages`)).toBe(false);
+
+  const other = await aCluster();
+  await ensureTopics(client, other);
+  const requests = vi.spyOn(client, 'anywhere');
+  await ensureTopics(client, other);
+  expect(requests).toHaveBeenCalledTimes(1);
+});
+
 test('a clock that is two hours ahead has no effect, or is reported if the topics use it', async () => {
   const [cluster, other] = [await aCluster(), await aCluster()];
   const settings = { 'message.timestamp.type': 'CreateTime', 'cleanup.policy': 'compact' };

@@ -153,16 +153,19 @@ export const metadataV12 = api(({ brokers }, line, names: string[]) => {
   return { brokers: [hostOf(line)], topics };
 });
 
-export const describeConfigsV4 = api((_network, _line, [of]: { resourceName: string }[]) => {
-  const isState = !/\.(?:pages|shards)$/.test(of?.resourceName ?? '');
-  const configs = isState
-    ? [['cleanup.policy', 'compact'] as const]
-    : [
-        ['cleanup.policy', 'delete'] as const,
-        ['retention.ms', '-1'] as const,
-        ['retention.bytes', '-1'] as const,
-      ];
-  return { results: [{ configs: configs.map(([name, value]) => ({ name, value })) }] };
+export const describeConfigsV4 = api((_network, _line, asked: { resourceName: string }[]) => {
+  const results = asked.map(({ resourceName }) => {
+    const isState = !/\.(?:pages|shards)$/.test(resourceName);
+    const configs = isState
+      ? [['cleanup.policy', 'compact'] as const]
+      : [
+          ['cleanup.policy', 'delete'] as const,
+          ['retention.ms', '-1'] as const,
+          ['retention.bytes', '-1'] as const,
+        ];
+    return { resourceName, configs: configs.map(([name, value]) => ({ name, value })) };
+  });
+  return { results };
 });
 
 export const createTopicsV7 = api(() => {
