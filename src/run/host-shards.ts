@@ -11,6 +11,7 @@ import { oneJourney, reportEnd } from './one-journey.ts';
 import { openOwnLog } from './own-log.ts';
 import type { Running } from './running.ts';
 import { type HostedTurn, serveTurns } from './shard-worker.ts';
+import { type Processes, sharedProcesses } from './watch-configs.ts';
 import { requestCommands } from './worker-commands.ts';
 
 /** Dependencies of a worker process. */
@@ -76,7 +77,8 @@ async function workOn(
       if (control !== null) refuseMoved(config, control);
       const shutdown = { stop: turn.stop, release: () => undefined };
       const of = { own, shutdown, control, deps, hosted: turn, read };
-      const journey = { ...of, drains: null, deploymentChanged: null };
+      const { processes } = shared;
+      const journey = { ...of, drains: null, deploymentChanged: null, processes };
       return (await oneJourney(config, journey, (running) => go(running, turn))).code;
     } catch (error) {
       if (turn.stop.aborted && error === turn.stop.reason) return 0;
@@ -98,6 +100,7 @@ class Shared {
   #read: { readonly config: Promise<Config>; readonly at: number } | null = null;
   #reloads = 0;
   #control: Promise<Control> | null = null;
+  readonly processes: Processes = sharedProcesses(this.#clock);
 
   constructor(deps: HostDeps) {
     this.#deps = deps;

@@ -20,7 +20,7 @@ import { keepCeilings, resumeCeilings } from './keep-ceilings.ts';
 import { RemovedSinks } from './removed-sinks.ts';
 import { repairState } from './repair-state.ts';
 import type { BootTools } from './tools.ts';
-import { ConfigWatch } from './watch-configs.ts';
+import { ConfigWatch, type Processes } from './watch-configs.ts';
 import { whenFree } from './when-free.ts';
 
 /** A pipeline on its spool. */
@@ -61,6 +61,8 @@ interface Opening {
     readonly isDrained?: () => boolean;
     /** The membership from the process that started this one; undefined: this process joins by itself. */
     readonly membership?: Membership | undefined;
+    /** Reads the processes of the state, for all shards of this process; default: each shard reads them. */
+    readonly processes?: Processes | undefined;
     /** Called when another process has taken over the state. */
     readonly lost: (why: ExportError) => void;
   };
@@ -129,7 +131,8 @@ export async function openJourney(
       isShared,
     });
     const gaps = await removedSinks.gaps(plan);
-    const configs = kafka && configWatch(kafka, { removedSinks, findings, clock, log });
+    const { processes } = standBy ?? {};
+    const configs = kafka && configWatch(kafka, { removedSinks, findings, processes, clock, log });
     // Before a page can be deleted that a sink of another process needs.
     await configs?.look();
     await removedSinks.runs(plan, gaps);
@@ -205,7 +208,8 @@ function configWatch(
     removedSinks,
     findings,
     ...tools
-  }: Pick<Journey, 'removedSinks' | 'findings'> & Pick<BootTools, 'clock' | 'log'>,
+  }: Pick<Journey, 'removedSinks' | 'findings'> &
+    Pick<BootTools, 'clock' | 'log'> & { readonly processes: Processes | undefined },
 ): ConfigWatch {
   return new ConfigWatch({
     ...{ kafka, ...tools },

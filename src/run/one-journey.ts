@@ -15,6 +15,7 @@ import { lastConfigIn, noteRunning } from './running-config.ts';
 import type { HostedTurn } from './shard-worker.ts';
 import { sparePage, standByText } from './spare-page.ts';
 import { openTools } from './tools.ts';
+import type { Processes } from './watch-configs.ts';
 
 /** The dependencies of a journey. */
 export interface JourneyDeps
@@ -22,20 +23,23 @@ export interface JourneyDeps
   readonly deps: Running['deps'] & { readonly exit: (code: 1) => void };
   /** Null: the state is in SQLite, or this is a worker process. */
   readonly drains: Drains | null;
+  /** Of a worker process: reads the processes of the state for all of its shards. */
+  readonly processes?: Processes;
 }
 
 /** Resolves with its exit code, and the config that ran last. */
 export async function oneJourney(
   config: Config,
-  { own, drains, deps, hosted, read, control, deploymentChanged, shutdown: ending }: JourneyDeps,
+  { shutdown: ending, drains, processes, ...kept }: JourneyDeps,
   go: (running: Running) => Promise<0 | 1>,
 ): Promise<{ readonly code: 0 | 1; readonly config: Config }> {
+  const { own, hosted } = kept;
   const { log } = own;
   const tools = openTools(log);
   const plan = planFrom(config, tools);
   const lost = (why: ExportError) => {
     reportEnd(log, why, hosted);
-    deps.exit(1);
+    kept.deps.exit(1);
   };
   const isDrained = () => drains?.isDrained() === true;
   const spare = sparePage(config, tools, isDrained);
@@ -53,6 +57,7 @@ export async function oneJourney(
     answered: spare.answered,
     isDrained,
     membership,
+    processes,
   };
   let journey: Journey;
   try {
@@ -70,8 +75,10 @@ export async function oneJourney(
       ...ending,
       stop: drains?.orDrained(ending.stop) ?? ending.stop,
     };
-    const of = { config, plan, journey, tools, shutdown, deps, own, sight, control, hosted, read };
-    const running: Running = { ...of, deploymentChanged, refused: null };
+    const running: Running = {
+      ...kept,
+      ...{ config, plan, journey, tools, shutdown, sight, refused: null },
+    };
     warnOfRemoved(lastConfigIn(config.state.dir), config, log);
     noteRunning(config, tools.clock.now(), null, log);
     const status = await openStatus(running);

@@ -17,7 +17,12 @@ export interface ConfigWatchDeps {
   readonly sinks: (names: readonly string[], isAll: boolean) => Promise<void>;
   /** Called with the differences, a sentence for each process. */
   readonly differences: (differences: readonly string[]) => void;
+  /** The processes of the state; default: they are requested at each look. */
+  readonly processes?: Processes | undefined;
 }
+
+/** Reads the processes of a state. */
+export type Processes = (kafka: MemberSettings) => Promise<readonly ClusterProcess[]>;
 
 const lengthMax = 500;
 /** A process that was not seen for so many sessions has ended. */
@@ -37,13 +42,10 @@ export class ConfigWatch {
 
   /** Looks once. Never rejects. */
   async look(): Promise<void> {
-    const { kafka, clock, log, sinks, differences } = this.#deps;
+    const { kafka, clock, log, sinks, differences, processes: read } = this.#deps;
     try {
-      const { askForProcesses, processText } = await import('../cluster/kafka.ts');
-      const { OwnerQuery } = await import('../cluster/kafka.ts');
-      const asking = new OwnerQuery(kafka, clock);
-      const how = { clock, waitMs: kafka.sessionMs };
-      const processes = await askForProcesses(asking, kafka, how).finally(() => asking.close());
+      const { processText } = await import('../cluster/kafka.ts');
+      const processes = await (read ?? ((of) => readProcesses(of, clock)))(kafka);
       const now = clock.monotonic();
       for (const { print } of processes) {
         for (const name of Object.keys(print?.sinks ?? {})) this.#seenAt.set(name, now);
@@ -69,6 +71,32 @@ export class ConfigWatch {
       if (!stop.aborted) await this.look();
     }
   }
+}
+
+async function readProcesses(
+  kafka: MemberSettings,
+  clock: Clock,
+): Promise<readonly ClusterProcess[]> {
+  const { askForProcesses, OwnerQuery } = await import('../cluster/kafka.ts');
+  const asking = new OwnerQuery(kafka, clock);
+  const how = { clock, waitMs: kafka.sessionMs };
+  return await askForProcesses(asking, kafka, how).finally(() => asking.close());
+}
+
+/** For the shards of one process, which all look once a session: they share each answer for half of a session. */
+export function sharedProcesses(clock: Clock): Processes {
+  let last: { readonly at: number; readonly processes: ReturnType<Processes> } | null = null;
+  return async (kafka) => {
+    const now = clock.monotonic();
+    if (last === null || now - last.at > kafka.sessionMs / 2) {
+      const own = { at: now, processes: readProcesses(kafka, clock) };
+      last = own;
+      own.processes.catch(() => {
+        if (last === own) last = null;
+      });
+    }
+    return await last.processes;
+  };
 }
 
 /** A sentence for each process whose config differs from this one's. */
