@@ -290,7 +290,7 @@ async function takeShard(
 ) {
   if (kafka === null) return null;
   // The Kafka client is slow to load.
-  const [{ ShardLog }, { takeOverSent }] = await Promise.all([
+  const [{ ShardLog }, { sentTopic, takeOverSent }] = await Promise.all([
     import('../cluster/kafka.ts'),
     import('./own-process-upgrade.ts'),
   ]);
@@ -299,7 +299,7 @@ async function takeShard(
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
     tools.log.info('state_rebuilt', 'state rebuilt from Kafka', rebuilt);
     const { note, isTakeover } = noteOwner(dir, kafka, tools.clock.now());
-    await takeOverSent(kafka, { ...tools, dir });
+    if (await shard.has(sentTopic(kafka))) await takeOverSent(kafka, { ...tools, dir });
     if (missing !== null) {
       tools.log.error('kafka_pages_lost', 'Kafka deleted pages that a sink has not delivered', {
         ...missing,

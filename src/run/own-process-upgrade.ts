@@ -40,6 +40,11 @@ interface Reported {
   readonly topic: SentTopic;
 }
 
+/** The topic of the reports, which only these older versions create. */
+export function sentTopic({ prefix }: Pick<StateLogSettings, 'prefix'>): string {
+  return `${prefix}.sent`;
+}
+
 /**
  * Stores the reports in the state of a shard, which no spool has open. Throws `sink_unreachable` or
  * `sink_refused` where the topic cannot be read.
@@ -121,7 +126,7 @@ class SentTopic extends ControlLog {
 
   constructor(settings: StateLogSettings, clock: Clock) {
     super(settings, clock, {
-      ...{ topic: `${settings.prefix}.sent`, partition: settings.shard ?? 0 },
+      ...{ topic: sentTopic(settings), partition: settings.shard ?? 0 },
     });
   }
 

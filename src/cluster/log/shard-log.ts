@@ -103,6 +103,15 @@ export class ShardLog implements SpoolLog {
     }
   }
 
+  /** Whether a topic exists. Throws `sink_unreachable` or `sink_refused`. */
+  async has(topic: string): Promise<boolean> {
+    try {
+      return await this.#client.has(topic);
+    } catch (error) {
+      throw logError(error, 'reading', this.#settings);
+    }
+  }
+
   /** Rebuilds the state database in a directory from the log: as its cache, or as a separate database. */
   async rebuild(dir: string, { isCache = true } = {}): Promise<Rebuilt> {
     const rebuilding = new Rebuilding(dir);
