@@ -41,10 +41,10 @@ export function readDelivered(dir: string): DeliveredCopy | null {
   }
 }
 
-/** Writes the copy atomically: at each moment the old or the new one exists. */
-export function writeDelivered(dir: string, copy: DeliveredCopy): void {
+/** Writes the copy atomically: at each moment the old or the new one exists. `isDurable`: it survives a power cut. */
+export function writeDelivered(dir: string, copy: DeliveredCopy, isDurable = true): void {
   const text = JSON.stringify(copy);
-  replacePrivateFile(join(dir, deliveredName), `${text}\n${crc32(text)}\n`, true);
+  replacePrivateFile(join(dir, deliveredName), `${text}\n${crc32(text)}\n`, isDurable);
 }
 
 /** Removes a stream from the copy, because an operator moved its checkpoint. */
@@ -72,16 +72,22 @@ interface Track {
 export class Delivered {
   readonly #dir: string;
   readonly #spool: string;
+  readonly #isDurable: boolean;
   readonly #tracks = new Map<string, Track>();
   /** Of all streams: their blocks share one sequence of numbers. */
   #newestBlock = 0;
   #changed = true;
   #savedAt = 0;
 
-  /** Loads the copy in the directory if it belongs to this spool. */
-  constructor(dir: string, spool: { readonly id: string; readonly end: Offset }) {
+  /** Loads the copy in the directory if it belongs to this spool. `isDurable`: as of `writeDelivered`. */
+  constructor(
+    dir: string,
+    spool: { readonly id: string; readonly end: Offset },
+    { isDurable }: { readonly isDurable: boolean },
+  ) {
     this.#dir = dir;
     this.#spool = spool.id;
+    this.#isDurable = isDurable;
     const copy = readDelivered(dir);
     if (copy === null || copy.spool !== spool.id || copy.end > spool.end) return;
     for (const [stream, delivered] of Object.entries(copy.streams)) {
@@ -126,7 +132,8 @@ export class Delivered {
     );
     this.#savedAt = now;
     try {
-      writeDelivered(this.#dir, { spool: this.#spool, end, streams: Object.fromEntries(places) });
+      const copy = { spool: this.#spool, end, streams: Object.fromEntries(places) };
+      writeDelivered(this.#dir, copy, this.#isDurable);
       this.#changed = false;
     } catch {
       // For example a full disk. The older copy stays valid.

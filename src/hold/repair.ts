@@ -24,14 +24,14 @@ import { addOutbox, noteDifferences } from './outbox.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { withReserve } from './reserve.ts';
 import { nothingSalvaged, type Salvaged, salvage } from './salvage.ts';
-import { databaseName } from './schema.ts';
+import { databaseName, type Sync } from './schema.ts';
 import { Statements } from './statements.ts';
 import { Store } from './store.ts';
 
 /** Settings of a repair. */
 export interface RepairSettings {
   readonly dir: string;
-  readonly sync: 'full' | 'normal';
+  readonly sync: Sync;
   /** The sinks of the config: events that all of them have passed need not be read again. */
   readonly sinks: readonly string[];
   /** The streams of the config. */
@@ -101,7 +101,7 @@ function checkAndRepair(settings: RepairSettings): Repaired | null {
     renameSync(join(dir, partial), join(dir, repaired));
     syncDirectory(dir);
     const aside = replace(dir);
-    writeDelivered(dir, rebuilt.copy);
+    writeDelivered(dir, rebuilt.copy, settings.sync !== 'none');
     return { damage, aside, ...rebuilt.report };
   } catch (error) {
     throw storeError(error, `repairing the state database in ${dir}`);
@@ -221,11 +221,7 @@ interface Found {
   readonly epochs: readonly Epoch[];
 }
 
-function saveWhatCanBeRead(
-  dir: string,
-  sync: 'full' | 'normal',
-  copy: DeliveredCopy | null,
-): Found {
+function saveWhatCanBeRead(dir: string, sync: Sync, copy: DeliveredCopy | null): Found {
   const fresh = openDatabase({ dir, sync, name: partial });
   try {
     const found = readInto(fresh, join(dir, databaseName));

@@ -87,7 +87,9 @@ export class SpoolServer {
     const store = this.#store;
     try {
       store.retainFor(settings.sinks);
-      this.#delivered = new Delivered(settings.dir, store);
+      // The copy of a cache is deleted at the next start (rebuild.ts).
+      const isDurable = settings.sync !== 'none';
+      this.#delivered = new Delivered(settings.dir, store, { isDurable });
       for (const [stream, place] of store.streams.places())
         this.#delivered.note(stream, store.end, place);
       // From now on a missing database is known to have existed.

@@ -31,7 +31,8 @@ export function repairState(plan: Plan, state: Config['state'], deps: RepairDeps
   );
   const settings: RepairSettings = {
     dir: state.dir,
-    sync: state.sync,
+    // A cache is built again after a power cut, so nothing waits for the disk.
+    sync: state.kafka === null ? state.sync : 'none',
     isCache: state.kafka !== null,
     sinks: plan.sinks.map(({ name }) => name),
     streams: [...streams.keys()],
