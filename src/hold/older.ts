@@ -27,6 +27,8 @@ export interface Older {
  */
 export function findOlder(settings: RepairSettings): Older | null {
   const { dir, sync, report } = settings;
+  // A directory that is new on this machine has no evidence.
+  if (readReached(dir).size === 0 && readDelivered(dir) === null) return null;
   if (!hasState(dir)) return null;
   const lock = takeLock(dir);
   try {

@@ -71,9 +71,11 @@ export class Rebuilding {
       missing: this.#missing(),
     };
     if (isCache) {
+      this.#statements.run('BEGIN');
       addOutbox(this.#statements);
       // A new log needs the database's identity first.
       this.#statements.run('UPDATE meta SET value = value');
+      this.#statements.run('COMMIT');
     }
     this.close();
     return rebuilt;

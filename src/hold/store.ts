@@ -5,6 +5,8 @@
 // streams.ts, dead-letters.ts, requests.ts); positions and notes are here. Invariant: no SQL
 // outside src/hold.
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type {
   Acknowledgement,
@@ -34,6 +36,7 @@ import { Pairs } from './pairs.ts';
 import { Parents } from './parents.ts';
 import { Receipts } from './receipts.ts';
 import { RequestTable } from './requests.ts';
+import { databaseName } from './schema.ts';
 import { SetAside } from './set-aside.ts';
 import { Statements } from './statements.ts';
 import { Streams } from './streams.ts';
@@ -378,12 +381,22 @@ function withoutBody(page: NewPage | null): Omit<NewPage, 'body'> | null {
 
 /** Reads a state directory; returns `nothing` if no run has been there. Throws `state_damaged`. */
 export function lookInto<T>(dir: string, nothing: T, look: (store: Store) => T): T {
-  if (!hasState(dir)) return nothing;
-  const store = openForLooking(dir);
+  const store = openIfAny(dir);
+  if (store === null) return nothing;
   try {
     return look(store);
   } finally {
     store.close();
+  }
+}
+
+/** The database read-only; null: there is none, or it has no tables yet. Looks for these only if it does not open. */
+function openIfAny(dir: string): Store | null {
+  if (!existsSync(join(dir, databaseName))) return null;
+  try {
+    return openForLooking(dir);
+  } catch {
+    return hasState(dir) ? openForLooking(dir) : null;
   }
 }
 

@@ -53,8 +53,11 @@ export function noteImport(store: Store, note: ImportNote, now: number): void {
 
 /** What is noted of an import into the state of a directory; null: there was none. */
 export function importNote(dir: string): ImportNote | null {
-  const noted = lookInto(dir, null, (store) => store.noted(kind).get(imported) ?? null);
-  return importShape.safeParse(noted).data ?? null;
+  return lookInto(dir, null, importNoteIn);
+}
+
+function importNoteIn(store: Store): ImportNote | null {
+  return importShape.safeParse(store.noted(kind).get(imported)).data ?? null;
 }
 
 /** Throws `state_damaged` where an import was broken off. */
@@ -73,8 +76,8 @@ export interface OwnerNoted {
 
 /** Notes that this process has the state of a directory now. Throws where that is half of one. */
 export function noteOwner(dir: string, kafka: MemberSettings, now: number): OwnerNoted {
-  refuseHalf(importNote(dir)?.state === 'begun');
   return changeState({ dir, sync: 'none', keepMs: 0 }, (store) => {
+    refuseHalf(importNoteIn(store)?.state === 'begun');
     const before = clusterNote(store);
     const { instance = null, pid } = kafka.starter ?? {
       instance: kafka.instance,

@@ -2,14 +2,14 @@
 // newer one is refused and left unchanged. Each earlier version is pinned by a database of that version, as SQL in
 // `schemas/`.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
 import { findDamage } from '../../src/hold/damage.ts';
 import type * as Schema from '../../src/hold/schema.ts';
 import { migrations } from '../../src/hold/schema.ts';
-import { Store } from '../../src/hold/store.ts';
+import { lookInto, Store } from '../../src/hold/store.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
 import { rowsIn } from './rows.ts';
@@ -172,4 +172,17 @@ test('store refuses a database of a newer version, says so, and leaves it as it 
   expect(() => open(dir)).toThrow(`it was written by a newer sluice (schema ${present + 1})`);
 
   expect(readFileSync(join(dir, 'sluice.db')).equals(before)).toBe(true);
+});
+
+test('a database without tables counts as none, and one that is none is reported', () => {
+  const [empty, none] = [tempDir(), tempDir()];
+  writeFileSync(join(empty, 'sluice.db'), '');
+  writeFileSync(join(none, 'sluice.db'), 'this is no database'.repeat(1_000));
+  const look = (dir: string) => lookInto(dir, 'nothing', () => 'something');
+
+  expect(look(tempDir())).toBe('nothing');
+  expect(look(empty)).toBe('nothing');
+  expect(() => look(none)).toThrow(expect.objectContaining({ code: 'state_damaged' }));
+  open(empty).close();
+  expect(look(empty)).toBe('something');
 });

@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { presentEpoch, reachOf } from '../../src/contracts/numbering.ts';
+import { readDelivered, writeDelivered } from '../../src/hold/delivered.ts';
 import { findOlder } from '../../src/hold/older.ts';
 import { repairDatabase, type StreamReset } from '../../src/hold/repair.ts';
 import { openSpool } from '../../src/hold/spool.ts';
@@ -209,6 +210,21 @@ test.each(['cut', 'emptied', 'removed'])(
     expect(lossesIn(dir, killed)).toEqual([]);
   },
 );
+
+test.each([
+  ['delivered.json', /^[ab] had come to event \d+$/],
+  ['reached', /^events up to \d+ had been held$/],
+])('findOlder needs only one of two signs: without %s', (missing, sign) => {
+  const dir = copied(killed.dir);
+  const { spool = '', streams: places = {} } = readDelivered(dir) ?? {};
+  writeDelivered(dir, { spool, end: 1e6, streams: places });
+  rmSync(join(dir, 'sluice.db-wal'));
+  rmSync(join(dir, missing));
+
+  const found = findOlder({ dir, sync: 'normal', sinks, streams, report: () => null });
+
+  expect(found?.sign).toMatch(sign);
+});
 
 test('findOlder finds nothing in a state that is as it was left, killed or closed', () => {
   const none = [killed, closed].map(({ dir }) =>
