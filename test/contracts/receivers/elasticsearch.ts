@@ -1,5 +1,5 @@
-// A real OpenSearch as the receiver of the elasticsearch sink, behind a server that loses requests and answers where the
-// mood says so. What it refuses for good an ingest pipeline refuses there.
+// A real OpenSearch as the receiver of the elasticsearch sink, behind a server that loses requests and answers, or forwards
+// only some events, where the mood says so. What it refuses for good an ingest pipeline refuses there.
 
 import {
   type HttpAnswer,
@@ -70,7 +70,12 @@ function forwarding(
     if (mood === 'mixed' && body.toString().split('\n').length > eventsMax * 2 + 1) {
       return { answer: 'reply', status: 413 };
     }
-    const breaks = (mood === 'shaky' || mood === 'mixed') && random() < 0.5;
+    const shakes = mood === 'shaky' || mood === 'mixed';
+    if (shakes && random() < 0.3) {
+      fail();
+      return await forwardedInPart({ url: url + path, body, random });
+    }
+    const breaks = shakes && random() < 0.5;
     if (breaks) fail();
     const arrives = !breaks || random() < 0.3;
     const answer = arrives
@@ -81,9 +86,33 @@ function forwarding(
   };
 }
 
-async function forwarded(url: string, contentType: string, body: Buffer): Promise<HttpAnswer> {
+/** Forwards the first events, and answers that the cluster is too busy for the others, so that the order can be judged. */
+async function forwardedInPart(request: {
+  readonly url: string;
+  readonly body: Buffer;
+  readonly random: () => number;
+}): Promise<HttpAnswer> {
+  const { url, body, random } = request;
+  const lines = body.toString().trimEnd().split('\n');
+  const events = lines.length / 2;
+  const taken = Math.floor(random() * events);
+  const first = Buffer.from(
+    lines
+      .slice(0, 2 * taken)
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+  const answer = await forwarded(url, 'application/x-ndjson', first);
+  const given = taken === 0 ? [] : JSON.parse(answer.body).items;
+  const error = { type: 'rejected_execution_exception', reason: 'queue is full' };
+  const busy = Array.from({ length: events - taken }, () => ({ create: { status: 429, error } }));
+  const items = [...given, ...busy];
+  return { answer: 'reply', status: 200, body: JSON.stringify({ errors: true, items }) };
+}
+
+async function forwarded(url: string, contentType: string, body: Buffer) {
   const headers = { 'content-type': contentType };
   const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) });
   const text = await response.text();
-  return { answer: 'reply', status: response.status, body: text };
+  return { answer: 'reply', status: response.status, body: text } as const;
 }

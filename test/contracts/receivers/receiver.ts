@@ -9,8 +9,8 @@ import type { OpeningWishes } from '../../support/sink-opening.ts';
 import type { Deliverable } from '../deliver.ts';
 
 /**
- * How the receiver treats events. `willing` accepts everything. `shaky` accepts or fails, by the given dice, and also
- * fails after it accepted. `picky` rejects permanently every event with `refusedText`. `mixed` is both, and accepts
+ * How the receiver treats events. `willing` accepts everything. `shaky` accepts or fails, by the given dice, also
+ * fails after it accepted, and accepts a part of a batch if its kind can express that. `picky` rejects permanently every event with `refusedText`. `mixed` is both, and accepts
  * only a few events at a time if its kind can express that. `mute` lets the sink connect and never responds. `away`:
  * nothing listens.
  */
