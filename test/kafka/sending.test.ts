@@ -152,6 +152,21 @@ test('a request that fails is a failure once all have ended, and reports whether
   expect(sent).toHaveLength(6);
 });
 
+test('a response without one of the partitions is a failure', async () => {
+  const { sent, sending } = aCluster();
+  const done = sending.send(records());
+  done.catch(() => undefined);
+
+  const [one, two, three] = await requestsSent(sent, 3);
+  for (const request of [one, three]) if (request !== undefined) accept(request);
+  two?.answer.resolve(new Map([[1, 100n]]));
+
+  await expect(done).rejects.toMatchObject({
+    kind: 'passing',
+    message: expect.stringContaining('partition 4 did not answer'),
+  });
+});
+
 test('is given up after some repeats', async () => {
   const { sent, sending } = aCluster();
   const done = sending.send(records().filter(({ partition }) => partition === 0));

@@ -9,7 +9,7 @@ import { makeFormat } from '../../formats/make-format.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { consumeAll, kafkaBrokers } from '../../support/kafka.ts';
 import { openSink, parseSettings } from '../../support/sink-opening.ts';
-import { drivers, goOn } from './kafka-engine.ts';
+import { connectionClosed, drivers, goOn, instead } from './kafka-engine.ts';
 
 let brokers: readonly string[] = [];
 beforeAll(async () => {
@@ -65,6 +65,41 @@ test.each(drivers)('%s: a topic that Kafka refuses holds only its own events', a
   expect(await uidsIn(`${prefix}c-1`)).toEqual([short.uid]);
   await opened.sink.close();
 });
+
+test.each(drivers)(
+  '%s: events of a topic that Kafka did not accept are sent again',
+  async (driver) => {
+    const topic = `companies-${randomUUID()}.{company}`;
+    const opened = await openSink(kafkaSink, { brokers, topic, driver });
+    const events = ['c-1', 'c-2', 'c-1', 'c-2'].map(eventOf);
+    const [first, second] = events.map((event) => opened.sink.destinationOf?.(event) ?? '');
+    let requests = 0;
+    const { restore } = instead(
+      'produce',
+      async (send) => {
+        requests += 1;
+        if (requests === 1) return await send();
+        throw connectionClosed(driver);
+      },
+      driver,
+    );
+
+    const delivery = await opened.sink.send(opened.batch(events), goOn);
+    restore();
+    const left = events.filter((_, i) => i % 2 === 1);
+    const repeated = await opened.sink.send(opened.batch(left), goOn);
+
+    expect(delivery).toEqual({
+      outcome: 'partly',
+      refused: [],
+      again: left.map(({ uid }) => uid),
+    });
+    expect(repeated).toEqual({ outcome: 'delivered' });
+    expect(await uidsIn(first ?? '')).toEqual([events[0]?.uid, events[2]?.uid].toSorted());
+    expect(await uidsIn(second ?? '')).toEqual(left.map(({ uid }) => uid).toSorted());
+    await opened.sink.close();
+  },
+);
 
 test('a topic of companies is refused with exactly_once, and without a separator', () => {
   const flawOf = (settings: object) =>
