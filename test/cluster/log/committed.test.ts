@@ -30,8 +30,8 @@ async function aLog(steps: readonly Step[]): Promise<string> {
   const client = new Client({
     ...{ brokers, connections },
     producer: {
-      ...{ clientId: 'test', transactionalId: randomUUID(), idempotent: true, retries: 12 },
-      ...{ retryDelay: 5, producerId: -1n, producerEpoch: -1, autocreateTopics: false },
+      ...{ clientId: 'test', transactionalId: randomUUID(), idempotent: true, retries: 100 },
+      ...{ retryDelay: 50, producerId: -1n, producerEpoch: -1, autocreateTopics: false },
     },
   });
   for (const [end, ...values] of steps) {
