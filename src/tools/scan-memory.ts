@@ -54,7 +54,8 @@ export class ScanMemory {
   /** Begins with the records of an array. False if they cannot be scanned here. */
   begin(scan: JsonScan): boolean {
     const { member, memberHash, ignores } = scan;
-    if (ignores || (member?.length ?? 0) > memberBytesMax) return false;
+    // No length stands for no member.
+    if (ignores || member?.length === 0 || (member?.length ?? 0) > memberBytesMax) return false;
     if (member !== null) this.#bytes.set(member, this.#module.memberPlace());
     this.#module.lookFor(memberHash, member?.length ?? 0);
     this.#scan = scan;
@@ -67,8 +68,9 @@ export class ScanMemory {
   read(at: number): Int32Array {
     const { bytes, tokens } = this.#scan as JsonScan;
     let count = at < this.#to ? this.#run(at) : 0;
-    // Nothing is loaded, or it ends within this record.
-    if (count === 0 && this.#to < bytes.length && this.#from !== at) {
+    // Nothing is loaded, or it may end within this record. With much loaded, a record is more likely not certain: bytes
+    // are not loaded again for each such record.
+    if (count === 0 && this.#to < bytes.length && this.#to - at < stretchBytes / 2) {
       this.#load(bytes, at);
       count = this.#run(at);
     }

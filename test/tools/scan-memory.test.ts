@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readArray } from '../../src/tools/found-records.ts';
 import { JsonScan } from '../../src/tools/json-scan.ts';
 import { openScan } from '../../src/tools/scan-memory.ts';
@@ -178,6 +178,21 @@ test('records with more levels or keys than it takes are found all the same', ()
   for (const keys of [31, 64, 65, 600]) records.push(wide(keys).replace('"k0"', `"k${keys - 1}"`));
 
   expect(found(records, 'k2')).toEqual(expected(records, 'k2'));
+});
+
+test('a member with an empty name is found', () => {
+  const records = ['{"":"a","id":"b"}', '{"id":"c"}'];
+
+  expect(found(records, '')).toEqual(expected(records, ''));
+});
+
+test('records that are not certain do not load the bytes after them again and again', () => {
+  const body = Buffer.from(`[${Array(40_000).fill('"\\ud800"').join()}]`);
+  const load = vi.spyOn(body, 'subarray');
+
+  expect(readArray(new JsonScan(body, 'id'), 0).starts).toHaveLength(40_000);
+
+  expect(load.mock.calls.length).toBeLessThanOrEqual(Math.ceil(body.length / (32 * 1024)));
 });
 
 test('a body that ends anywhere is no array', () => {
