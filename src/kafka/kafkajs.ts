@@ -61,12 +61,12 @@ class KafkajsProducer implements KafkaProducer {
   }
 
   #senderOf(topic: string): PartitionSender {
-    const { compression, timeoutMs, transactions } = this.#options;
+    const { compression, timeoutMs, transactions, sendTurn } = this.#options;
     const transactionalId = transactions?.id ?? null;
     const connected = { cluster: this.#cluster, manager: this.#manager };
     return new PartitionSender(
       new KafkajsRequests({ ...connected, topic, timeoutMs, transactionalId }),
-      { topic, compression, transactionalId, crc32c },
+      { topic, compression, transactionalId, sendTurn, crc32c },
     );
   }
 

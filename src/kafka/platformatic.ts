@@ -43,11 +43,11 @@ class PlatformaticProducer implements KafkaProducer {
   }
 
   #senderOf(topic: string): PartitionSender {
-    const { compression, timeoutMs, transactions } = this.#options;
+    const { compression, timeoutMs, transactions, sendTurn } = this.#options;
     const transactionalId = transactions?.id ?? null;
     return new PartitionSender(
       new PlatformaticRequests({ client: this.#client, topic, timeoutMs, transactionalId }),
-      { topic, compression, transactionalId, crc32c },
+      { topic, compression, transactionalId, sendTurn, crc32c },
     );
   }
 

@@ -75,6 +75,8 @@ export interface KafkaOptions {
   readonly tls?: TlsSettings | undefined;
   /** Undefined: an idempotent producer without transactions. */
   readonly transactions?: KafkaTransactions | undefined;
+  /** Whether records may be sent now: a look before each request. A transaction needs none: it fences by itself. */
+  readonly sendTurn?: Tools['sendTurn'];
   readonly log: Log;
 }
 

@@ -6,6 +6,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Compression } from '../contracts/config.ts';
+import type { SendTurn } from '../contracts/index.ts';
 import { failureOfAll, KafkaFailure } from './failure.ts';
 import type { KafkaRecord } from './port.ts';
 import { type PartitionBatch, recordBatch } from './record-batch.ts';
@@ -38,6 +39,8 @@ export interface SendingSettings {
   readonly compression: Compression;
   /** Null: an idempotent producer without transactions. */
   readonly transactionalId: string | null;
+  /** Whether this process may send now; undefined: always. */
+  readonly sendTurn?: SendTurn | undefined;
   readonly crc32c: (bytes: Uint8Array) => number;
 }
 
@@ -126,12 +129,21 @@ export class PartitionSender {
       Array.from(
         leaders as ReadonlyMap<number, readonly PartitionBatch[]>,
         async ([leader, some]) => {
+          await this.#mayBeSent();
           const found = await this.#requests.produce(leader, some);
           for (const [partition, base] of found) bases.set(partition, base);
         },
       ),
     );
     return ended.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  }
+
+  // Metadata and compression come between the start of a batch and here. A process that was paused meanwhile may have a
+  // successor that sends the same records. In a transaction the successor fences this producer.
+  async #mayBeSent(): Promise<void> {
+    const { transactionalId, sendTurn } = this.#settings;
+    if (transactionalId !== null || sendTurn === undefined || sendTurn.isGiven()) return;
+    await sendTurn.wait(new AbortController().signal);
   }
 
   async #leadersOf(

@@ -6,7 +6,11 @@ import { expect, test } from 'vitest';
 import { KafkaFailure } from '../../src/kafka/failure.ts';
 import { KafkaRecord } from '../../src/kafka/port.ts';
 import type { PartitionBatch } from '../../src/kafka/record-batch.ts';
-import { type KafkaRequests, PartitionSender } from '../../src/kafka/sending.ts';
+import {
+  type KafkaRequests,
+  PartitionSender,
+  type SendingSettings,
+} from '../../src/kafka/sending.ts';
 
 /** A produce request that was sent and waits for the test's response. */
 interface Sent {
@@ -21,7 +25,7 @@ const lost = new KafkaFailure('passing', 'connection closed', { answered: false 
 const tooLarge = new KafkaFailure('records', 'MESSAGE_TOO_LARGE', { answered: true });
 
 /** Six partitions, by default led by three brokers in turn. */
-function aCluster() {
+function aCluster(settings: Partial<SendingSettings> = {}) {
   const leaders = [1, 2, 3, 1, 2, 3];
   const sent: Sent[] = [];
   const joined: (readonly number[])[] = [];
@@ -38,7 +42,7 @@ function aCluster() {
     failureOf: (error) => error as KafkaFailure,
   };
   const sending = new PartitionSender(requests, {
-    ...{ topic: 'events', compression: 'gzip', transactionalId: 'once', crc32c },
+    ...{ topic: 'events', compression: 'gzip', transactionalId: 'once', crc32c, ...settings },
   });
   return { leaders, sent, joined, sending };
 }
@@ -95,6 +99,27 @@ test('each leader gets one request, and one that refuses is sent nothing before 
     Object.fromEntries([0, 1, 2, 3, 4, 5].map((partition) => [partition, 110n])),
   );
 });
+
+test.each([
+  { transactionalId: null, before: 0 },
+  { transactionalId: 'once', before: 3 },
+])(
+  'a process that loses its turn while it encodes sends nothing until that is granted, unless a transaction fences it ($transactionalId)',
+  async ({ transactionalId, before }) => {
+    const granted = Promise.withResolvers<void>();
+    const sendTurn = { isGiven: () => false, wait: () => granted.promise };
+    const { sent, sending } = aCluster({ transactionalId, sendTurn });
+    const done = sending.send(records());
+    await later();
+
+    expect(sent).toHaveLength(before);
+
+    granted.resolve();
+    for (const request of await requestsSent(sent, 3)) accept(request);
+    await done;
+    expect(sent).toHaveLength(3);
+  },
+);
 
 test('a batch whose leader has moved goes to the new one with the same bytes, also after a lost response', async () => {
   const { leaders, sent, sending } = aCluster();

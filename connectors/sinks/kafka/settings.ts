@@ -83,6 +83,7 @@ export function optionsOf(
     sasl: sasl && saslIdentity(sasl, { tools, doing, timeout, tls }),
     tls,
     transactions,
+    sendTurn: tools.sendTurn,
     log: tools.log,
   };
 }
