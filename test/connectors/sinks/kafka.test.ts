@@ -7,7 +7,7 @@ import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
 import { formatsOf } from '../../../formats/index.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { consumeAll, kafkaBrokers, type ReadRecord } from '../../support/kafka.ts';
-import { openSink, parseSettings, someEvents } from '../../support/sink-opening.ts';
+import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
 import {
   aTopic,
   batchOf,
@@ -62,6 +62,29 @@ function largeEvent(offset: number, bytes: number) {
 }
 
 describe.each(drivers)('kafkaSink over %s', (driver) => {
+  test.each([
+    { to: 'one topic', pattern: (topic: string) => topic },
+    { to: 'a topic of each source', pattern: (topic: string) => `${topic}-{source}` },
+  ])(
+    'a process that has lost its turn before the request sends nothing to $to',
+    async ({ pattern }) => {
+      const topic = await aTopic('turn');
+      const [asked, granted] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()];
+      const wait = () => {
+        asked.resolve('asked');
+        return granted.promise;
+      };
+      const sendTurn = { isGiven: () => false, wait };
+      const config = { driver, brokers, topic: pattern(topic) };
+      const opened = await openSink(kafkaSink, config, { tools: { ...testTools(), sendTurn } });
+      const answer = opened.sink.send(batchOf(opened, someEvents(10)), goOn);
+
+      expect(await Promise.race([asked.promise, answer])).toBe('asked');
+      granted.resolve();
+      expect(await answer).toEqual({ outcome: 'delivered' });
+    },
+  );
+
   test('sends each event once, in order, with its uid as header and its stream as key', async () => {
     const topic = await aTopic('plain');
     const opened = await openSink(kafkaSink, { driver, brokers, topic });
