@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { makeCa, makeUntrustedCa } from './certificates.ts';
 import { endChild, isRunning, spawnChild } from './children.ts';
 import { runSluice, startSluice } from './cli.ts';
@@ -68,6 +68,14 @@ describe('freePort', () => {
 
     expect(port).toBeLessThan(32_768);
     expect(new Set(await freePorts(5)).size).toBe(5);
+  });
+
+  test('gives no port twice, not even one whose server is down', async () => {
+    vi.spyOn(Math, 'random').mockReturnValueOnce(0.5).mockReturnValueOnce(0.5);
+
+    const first = await freePort();
+
+    expect(await freePort()).not.toBe(first);
   });
 });
 

@@ -2,7 +2,7 @@
 // condition instead of sleeping. A wait that ends in vain says what it waited for, so that a
 // failure on another machine can be understood from its message.
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -79,12 +79,26 @@ function pauseMs(lookMs: number): number {
 
 /**
  * A loopback port that nothing listens on, TCP or UDP. It lies below the system's range of ephemeral ports (Linux:
- * 32768 and up), so that no other socket uses it before its server is up, or while that restarts.
+ * 32768 and up), and no process of this test run gets it again. So no other socket uses it before its server is up, or
+ * while that restarts.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 15_000 + Math.floor(Math.random() * 17_000);
-    if (await isFree(port)) return port;
+    if ((await isFree(port)) && reserved(port)) return port;
+  }
+}
+
+/** False if this run has given the port to someone: a file of its number is there. */
+function reserved(port: number): boolean {
+  const dir = join(runDir(), 'ports');
+  mkdirSync(dir, { recursive: true });
+  try {
+    closeSync(openSync(join(dir, String(port)), 'wx'));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
   }
 }
 
