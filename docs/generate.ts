@@ -8,6 +8,7 @@ import { cefKeyTable } from './generate/cef.ts';
 import { commandSections } from './generate/commands.ts';
 import { connectorPages, factsOf, sampleOf, settingsOf } from './generate/connectors.ts';
 import { ecsFieldTable } from './generate/ecs.ts';
+import { everyFile } from './generate/files.ts';
 import { eventTables } from './generate/logging.ts';
 import { growthMeasured, jobsMeasured, peersMeasured } from './generate/measured.ts';
 import { classesTable, everyName, namesTable, recordSample } from './generate/ocsf.ts';
@@ -31,6 +32,7 @@ const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
   'every name': everyName,
   record: recordSample,
   sentences: sentenceTable,
+  'every file': everyFile,
   'connector pages': connectorPages,
   'more pages': morePages,
   'jobs measured': jobsMeasured,

@@ -1,6 +1,7 @@
-// What a record without a mapping says: the words for a sentence, found under the common names that CEF uses as well
-// (cef-keys.ts). Upstream documents no fields of its logs, so without this a log would be "Base Event: Unknown" in every
-// SIEM. Invariant: which value is chosen depends on the names in the record and on which values are texts, and on nothing else.
+// The words for a sentence about a record without a mapping, found under the common names that CEF uses as well
+// (cef-keys.ts). Upstream documents no fields of its logs, so without this a log would be "Base Event: Unknown" in
+// every SIEM. Invariant: which value is chosen depends on the names in the record and on which values are texts, and on
+// nothing else.
 
 import { isObject } from '../src/contracts/index.ts';
 import { cefKeys } from './cef-keys.ts';

@@ -1,7 +1,6 @@
-// The receiver's explanation of a rejected request, for messages and dead letters: its own text is
-// what an operator needs. Invariant: the text is hostile, and may repeat the request, so it is
-// reduced to one bounded line without control or format characters and without the values of
-// sluice's own headers.
+// The receiver's explanation of a rejected request, for messages and dead letters: an operator needs the receiver's own
+// text. Invariant: the text is hostile, and may repeat the request, so it is reduced to one bounded line without
+// control or format characters and without the values of sluice's own headers.
 
 import { type HttpResponse, isObject, type Json, plainText } from '../../src/contracts/index.ts';
 

@@ -1,6 +1,6 @@
-// Which member of the group gets which shards, and what the leader of the group and its members write to each other. Every
-// leader computes the same. What must stay true: an owner keeps its shard through each rebalance, so a shard moves only
-// after its owner has released it.
+// Assigns the shards to the members of the group; the texts that the leader of the group and its members write to each
+// other. Every leader computes the same. What must stay true: an owner keeps its shard through each rebalance, so a
+// shard moves only after its owner has released it.
 
 import { isObject, type Json } from '../contracts/index.ts';
 

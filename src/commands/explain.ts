@@ -1,6 +1,6 @@
-// `sluice explain STREAM`: shows the state of one stream, why it waits, and the operator's options. The facts come from
-// the state directory and, if it answers, from the running process. Facts that only a running process has (waits,
-// rates, request ids) are left out if none answers, and the output gives the reason.
+// `sluice explain STREAM`: shows the state of one stream, the reason of its wait, and the operator's options. The facts
+// come from the state directory and, if it answers, from the running process. Facts that only a running process has
+// (waits, rates, request ids) are left out if none answers, and the output gives the reason.
 
 import type { Config } from '../config/index.ts';
 import { type Json, UsageError } from '../contracts/index.ts';

@@ -1,6 +1,5 @@
-// The list of commands, in the order of the help. Each one's file is loaded only when it is named,
-// so that a command does not load the code of others. Invariant: a command is never renamed,
-// because users' scripts rely on the names.
+// The list of commands, in the order of the help. A command's file is loaded only for that command, so that a command
+// does not load the code of others. Invariant: a command is never renamed, because users' scripts rely on the names.
 
 import type * as commander from 'commander';
 import type { Command, CommandDeps, CommandGroup } from './shared/command.ts';

@@ -1,8 +1,7 @@
-// Checks whether a state database still contains what was written, before it is used: the file's
-// structure by SQLite's own check, the tables by the file's schema version, pages by their
-// checksums, and counters against each other. Takes about one second per GiB stored. It does not
-// detect a changed bit in a checkpoint or position that stays plausible; an implausible checkpoint
-// halts its own stream (fetch/checkpoint.ts).
+// Checks whether a state database is still as written, before it is used: the file's structure by SQLite's own check,
+// the tables by the file's schema version, pages by their checksums, and counters against each other. Takes about one
+// second per GiB stored. It does not detect a changed bit in a checkpoint or position that stays plausible; an
+// implausible checkpoint halts its own stream (fetch/checkpoint.ts).
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';

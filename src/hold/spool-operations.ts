@@ -1,5 +1,5 @@
-// The operations of the spool, by name: what its thread (spool-worker.ts) runs on the state database. Invariant: an operation in
-// `writes` runs in the transaction of a commit, and its reply is sent after it.
+// The operations of the spool, by name: its thread (spool-worker.ts) runs them on the state database. Invariant: an
+// operation in `writes` runs in the transaction of a commit, and its reply is sent after it.
 
 import type {
   Acknowledgement,

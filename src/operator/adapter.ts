@@ -1,6 +1,6 @@
-// The way from an operator's request to the state: what each of the three adapters offers. Invariant:
-// a request is carried out once or not at all; one that no process answers in time is withdrawn, so
-// that nothing is moved long after the command has ended.
+// The way from an operator's request to the state: the interface of the three adapters. Invariant: a request is carried
+// out once or not at all; one that no process answers in time is withdrawn, so that nothing is moved long after the
+// command has ended.
 
 import type { Config } from '../config/index.ts';
 import type { JsonObject } from '../contracts/index.ts';

@@ -1,6 +1,5 @@
-// What a process of a state with several shards and its worker processes have from the machine that
-// they are on: how a worker is started, and a clock that both read. Apart from the rest, since a
-// simulated cluster (test/simulation) has machines of its own.
+// The start of a worker process for shards, and a clock that the supervisor and its workers share. Apart from the rest,
+// since a simulated cluster (test/simulation) has machines of its own.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { isSea } from 'node:sea';

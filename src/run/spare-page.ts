@@ -1,4 +1,4 @@
-// The status page of a standby process: it shows the standby state, answers the probes as ready, and closes when the
+// The status page of a standby process: shows the standby state, answers the probes as ready, and closes when the
 // process becomes active and opens its own page at the same address.
 
 import type { Config } from '../config/index.ts';

@@ -1,7 +1,6 @@
-// What happens to a simulated process, step by step: it polls, and at any step time passes, the
-// world moves, or it is killed or stopped. A killed process gets no answer any more, and the next
-// one has only the spool. Everything is drawn from the world's numbers and time stands still
-// between steps, so a seed does the same again.
+// The course of a simulated process, step by step: a poll, and at any step time passes, upstream changes, or the
+// process is killed or stopped. A killed process gets no answer any more, and the next one has only the spool.
+// Everything is drawn from the world's numbers and time stands still between steps, so a seed does the same again.
 
 import type { Answer } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';

@@ -1,6 +1,5 @@
-// The flaws that the simulation must find: for each engine what its authors could have written
-// instead and not noticed. A text that is no more in the code is an error (mutations.test.ts), so
-// that they move with it.
+// The flaws that the simulation must find: for each engine, likely mistakes of its authors. A text that is no more in
+// the code is an error (mutations.test.ts), so that they move with it.
 
 import { ofArchive } from './archive/mutations.ts';
 import { ofCluster } from './cluster/mutations.ts';

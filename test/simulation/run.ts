@@ -1,6 +1,6 @@
-// One seed: a server of some kind, a reader on it, and what happens to both, step by step. Between any two steps records may
-// come and the process may be killed; a killed process gets no answer any more, and the next one has only the spool.
-// Everything is drawn from the seed and time stands still between steps, so a seed does the same again.
+// One seed: a server of some kind, a reader on it, and a course for both, step by step. Between any two steps records
+// may come and the process may be killed; a killed process gets no answer any more, and the next one has only the
+// spool. Everything is drawn from the seed and time stands still between steps, so a seed does the same again.
 
 import type { Answer } from '../../src/contracts/answer.ts';
 import type { Body } from '../../src/contracts/upstream.ts';

@@ -1,5 +1,5 @@
-// A server of the kind that a seed stands for: it cuts pages from the list, issues cursors and accepts them again or
-// not, and has its faults. Its responses are those of a source: whole pages, or the reason that there is none.
+// A server of the kind that a seed stands for: cuts pages from the list, issues cursors and accepts them again or not,
+// and has its faults. Its responses are those of a source: whole pages, or the reason that there is none.
 
 import type { Answer } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';

@@ -1,4 +1,4 @@
-// How a seed ended, whatever it is a world of.
+// The end of a seed, for every kind of world.
 
 /** Called with each step of a seed. */
 export type Tell = (line: string) => void;

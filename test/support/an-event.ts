@@ -1,5 +1,5 @@
-// A complete event for tests of formats, sinks and routes: an administrator's change of a policy, as the normaliser
-// would make it. A test names only what it is about; all else has a default.
+// A complete event for tests of formats, sinks and routes: an administrator's change of a policy, as from the
+// normaliser. A test names only what it is about; all else has a default.
 
 import { createHash } from 'node:crypto';
 import type { Event, OcsfEvent, OcsfMetadata, PageContext } from '../../src/contracts/event.ts';

@@ -1,4 +1,4 @@
-// Azure Monitor's Logs Ingestion API as Microsoft documents it (learn.microsoft.com, "Logs Ingestion API in Azure
+// Azure Monitor's Logs Ingestion API by Microsoft's documents (learn.microsoft.com, "Logs Ingestion API in Azure
 // Monitor", "Azure Monitor service limits", and the Azure SDK's troubleshooting guides), with the token endpoint of
 // Microsoft Entra and the metadata service of a virtual machine. The view of an analyst is in `rows`: without the
 // columns that the rule does not declare, with values over 64 KB cut, and without bodies that are no array, which are

@@ -1,4 +1,4 @@
-// The one upstream that most journeys read: a sandbox's unified API, its secret in the environment, as an operator has it.
+// The one upstream that most journeys read: a sandbox's unified API, its secret in the environment.
 
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { afterThisTest } from './temp.ts';

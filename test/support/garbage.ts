@@ -1,4 +1,4 @@
-// Garbage, collected now: for tests of what stays in memory.
+// Garbage, collected now: for tests of memory that is retained.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

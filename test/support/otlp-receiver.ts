@@ -1,6 +1,6 @@
-// An OTLP/HTTP logs receiver that decodes what it gets with a decoder of its own and answers as the
-// test says: accepted, partly accepted, or any answer an HTTP server can give. A request that is not
-// valid OTLP gets a 400 and is listed in `faults`, which a test expects to be empty.
+// An OTLP/HTTP logs receiver that decodes requests with its own decoder and answers as the test says: accepted, partly
+// accepted, or any answer an HTTP server can give. A request that is not valid OTLP gets a 400 and is listed in
+// `faults`, which a test expects to be empty.
 import {
   type HttpAnswer,
   type HttpReceiver,

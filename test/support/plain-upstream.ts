@@ -1,5 +1,5 @@
-// Streams of the real sources over the real upstream client, joined to a sandbox: what tests of the fetch side and of the
-// sources read through. Only time is the test's, where it wants it to be.
+// Streams of the real sources over the real upstream client, joined to a sandbox: for tests of fetch and of sources.
+// Only time is the test's, where it wants it to be.
 
 import { z } from 'zod';
 import type { SourceDefinition, SourceSettings } from '../../src/contracts/definition.ts';

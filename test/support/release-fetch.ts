@@ -1,5 +1,5 @@
-// What `npm run release:fetch` fetches, for tests of a release: Node of both platforms, nfpm and libraries of Debian. It
-// stays in the user's cache, as the other foreign programs of cache.ts.
+// The files of `npm run release:fetch`, for tests of a release: Node of both platforms, nfpm and libraries of Debian.
+// It stays in the user's cache, as the other foreign programs of cache.ts.
 import { join } from 'node:path';
 import { debsOf, nfpm, nodeOf, platforms } from '../../deploy/release/machine.ts';
 import { lastLine } from './cache.ts';

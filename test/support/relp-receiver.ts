@@ -1,4 +1,4 @@
-// A RELP server that misbehaves as the test says, for what rsyslogd cannot be made to do: it answers out of order,
+// A RELP server that misbehaves as the test says, for faults that rsyslogd cannot show: it answers out of order,
 // refuses messages, resets after it took one, keeps silent, ends in the middle of an answer. It is strict about what it
 // reads: a frame that is none, a message before `open`, a TXNR out of turn is a fault.
 

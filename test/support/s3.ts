@@ -1,5 +1,5 @@
-// A server that speaks S3, for one test file: buckets with and without Object Lock, and a look at what stands in them that
-// goes past sluice.
+// A server that speaks S3, for one test file: buckets with and without Object Lock, and a view of their objects without
+// sluice.
 
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

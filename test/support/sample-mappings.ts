@@ -1,4 +1,4 @@
-// A mapping for each file of sample records, as an operator would write it: some of what the records hold, and not all.
+// A mapping for each file of sample records, as an operator would write it: some values of the records, and not all.
 
 import type { Mapping } from '../../src/normalise/normalise.ts';
 

@@ -1,4 +1,4 @@
-// A sink in a process of its own, for what cannot be tried in the tests' process: its standard output, and a disk of
+// A sink in a process of its own, for cases that the tests' process does not allow: its standard output, and a disk of
 // its own that is full. The test says by message what to send; the answer comes back by message. Started by
 // `startSinkChild`, never imported.
 

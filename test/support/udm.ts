@@ -1,6 +1,6 @@
-// Google SecOps' Unified Data Model as far as an import looks at it (docs.cloud.google.com/chronicle, "UDM usage guide" and
-// "UDM field list"): names it knows, what is a list, which event types there are and what some of them need. A name it
-// does not know is refused, as with every JSON form of a protocol buffer.
+// Google SecOps' Unified Data Model as far as an import looks at it (docs.cloud.google.com/chronicle, "UDM usage guide"
+// and "UDM field list"): names it knows, lists, event types and their required fields. A name it does not know is
+// refused, as with every JSON form of a protocol buffer.
 
 /** A UDM event, names in camel case. */
 export interface UdmEvent {

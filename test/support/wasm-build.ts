@@ -1,4 +1,4 @@
-// Whether a committed WebAssembly file is what its source says: the output of `npm run wasm`.
+// Compares a committed WebAssembly file with a build of its source: the output of `npm run wasm`.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// What a receiver has got that may get an event more than once: by uid how often, what, and when the one before came. The
-// accounts hold each repeat against what was broken at that time, and its content against the first.
+// The events of a receiver that may get an event more than once: by uid how often, what, and when the one before came.
+// The accounts hold each repeat against what was broken at that time, and its content against the first.
 
 import { digestOf } from './digest.ts';
 

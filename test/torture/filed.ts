@@ -1,5 +1,5 @@
-// What the file sink has written: finished segments, compressed or not, and the active one. Finished segments never change,
-// so each is read once; the file sink has the events in the order of the spool, and the accounts lean on it.
+// The output of the file sink: finished segments, compressed or not, and the active one. Finished segments never
+// change, so each is read once; the file sink has the events in the order of the spool, and the accounts lean on it.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

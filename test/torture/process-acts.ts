@@ -1,4 +1,4 @@
-// What is done to the process in a torture run: SIGKILL at each point of an event's way, from read to committed, at each
+// The faults of the process in a torture run: SIGKILL at each point of an event's way, from read to committed, at each
 // sink that shows from outside where it is; and the other signals. A point is known by a sign from outside (signs.ts).
 // Where the sign does not come in time the program is killed all the same, and the act counts as a kill at any moment.
 

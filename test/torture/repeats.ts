@@ -1,6 +1,6 @@
-// Whether a sink repeats only what was in flight when something broke. A repeat needs a cause: an act on the program or
-// on that sink's receiver that overlaps the time in which the event was under way. What comes again without one
-// was sent again although it had been settled. Seen best in long runs, in which peace lasts longer than flight.
+// Whether a sink repeats only events that were in flight at a fault. A repeat needs a cause: an act on the program or
+// on that sink's receiver that overlaps the time in which the event was under way. What comes again without one was
+// sent again although it had been settled. Seen best in long runs, in which peace lasts longer than flight.
 
 import type { Repeat } from './arrivals.ts';
 

@@ -1,4 +1,4 @@
-// What rsyslog has got over TLS and over TCP, read from its file as it grows.
+// The events that rsyslog has from TLS and from TCP, read from its file as it grows.
 
 import { LinesFile } from '../support/lines-file.ts';
 import type { Rsyslog } from '../support/rsyslog.ts';

@@ -1,4 +1,4 @@
-// What goes wrong upstream in a torture run, while its data grows: the sandbox's faults, for a while each, and what an
+// The faults of upstream in a torture run, while its data grows: the sandbox's faults, for a while each, and what an
 // operator of the platform may do. Only faults that the documents allow and that a careful client can survive: none
 // that alters a record, since the accounts compare every record with the ledger.
 

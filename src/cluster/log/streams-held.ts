@@ -1,5 +1,5 @@
-// Which streams a shard has a checkpoint of, by what is committed in Kafka. Nothing of the records is kept in memory but the
-// names.
+// Which streams a shard has a checkpoint of, by the records committed in Kafka. Nothing of the records is kept in
+// memory but the names.
 
 import type { Clock } from '../../contracts/index.ts';
 import { keyLengths } from '../../hold/index.ts';

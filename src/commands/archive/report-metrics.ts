@@ -1,5 +1,5 @@
-// A verification as a file of metrics (OpenMetrics' text form, as node_exporter's textfile collector
-// reads it), for one that runs by a schedule: an alert on it needs nothing else of sluice.
+// A verification as a file of metrics (OpenMetrics' text form, as node_exporter's textfile collector reads it), for one
+// that runs by a schedule: an alert needs nothing else of sluice.
 
 import { renameSync, writeFileSync } from 'node:fs';
 import type { Report } from '../../archive/audit.ts';

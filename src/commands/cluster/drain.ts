@@ -1,5 +1,5 @@
-// `sluice cluster drain` and `undrain`: takes a process out of service, from any machine, and lets it
-// own shards again. Invariant: a drain holds through restarts of that process until it is lifted.
+// `sluice cluster drain` and `undrain`: takes a process out of service, from any machine, and returns a drained process
+// to service. Invariant: a drain holds through restarts of that process until it is lifted.
 
 import { loadConfig } from '../../config/index.ts';
 import { operatorOf } from '../../operator/index.ts';

@@ -1,6 +1,5 @@
-// A signed delivery as a person can send it from a shell, for `check`: it shows how a webhooks
-// source as configured wants to be signed. The secret is read by that shell from where the config
-// has it, and is never printed.
+// A signed delivery as a person can send it from a shell, for `check`: signed as the configured webhooks source
+// requires. The secret is read by that shell from where the config has it, and is never printed.
 
 import type { PushStream } from '../../contracts/index.ts';
 

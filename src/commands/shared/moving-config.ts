@@ -1,5 +1,5 @@
-// The config that `sluice sandbox --earlier` prints: it reads the earlier API, with the API that succeeds it as a
-// second upstream. `sluice succession plan` proposes successors for its sources.
+// The config that `sluice sandbox --earlier` prints: the earlier API, and its successor as a second upstream. `sluice
+// succession plan` proposes successors for its sources.
 
 /** A running sandbox: the addresses of its APIs, and its credentials. */
 interface Reached {

@@ -1,5 +1,5 @@
 // The attacker: full write access to the store, and no key. He acts between steps and before any call of the process,
-// on what the call is about more often than not; what he changed he may put back, at once, later or in the end. What must
+// more often than not on the object of the call; he may restore his changes at once, later or at the end. What must
 // stay true: he learns all that the store shows, and forges all that needs no key.
 
 import type { Random } from '../../../src/sandbox/random.ts';

@@ -1,4 +1,4 @@
-// The operator, and the lake: what is written to the store beside the process that archives.
+// The operator, and the lake: other writers of the store beside the process that archives.
 
 import { hash } from 'node:crypto';
 import { signRequest } from '../../../src/archive/authority.ts';

@@ -1,5 +1,5 @@
-// The process under test: the archive's real writer over a hostile store, from one opening to the next, and what it has
-// signed. Whatever it writes is followed as it writes it, so that nothing has to be read back from the store.
+// The process under test: the archive's real writer over a hostile store, from one opening to the next, and its
+// signatures. Whatever it writes is followed as it writes it, so that nothing has to be read back from the store.
 
 import { parseCheckpoint } from '../../../src/archive/checkpoint.ts';
 import { parseNote, type Signer, type Verifier, withoutFence } from '../../../src/archive/note.ts';

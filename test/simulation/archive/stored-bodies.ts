@@ -1,4 +1,4 @@
-// What stands in a segment, against what upstream has sent: the bodies of its pages, without what was erased from them.
+// Compares the page bodies of a segment with the pages of upstream, without erased records.
 
 import { zstdDecompressSync } from 'node:zlib';
 import type { Branch } from './truth.ts';

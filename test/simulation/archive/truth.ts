@@ -1,7 +1,7 @@
-// Follows what the process under test signs, and holds each entry against what is true: pages against upstream, removals
-// against requests that an operator has signed and against holds. What must stay true: it believes nothing that it reads
-// from the store, only what the process itself has written there; and it shares no code with what it judges but the
-// form of a request's text.
+// Follows the signatures of the process under test, and compares each entry with the truth: pages against upstream,
+// removals against requests that an operator has signed and against holds. What must stay true: it believes nothing
+// that it reads from the store, only what the process itself has written there; and it shares no code with what it
+// judges but the form of a request's text.
 
 import { hash } from 'node:crypto';
 import { bodyOf, type TruePage, type Upstream } from './upstream.ts';

@@ -1,7 +1,6 @@
-// One seed: a collection on a server of some kind, a poller that reads it, and what happens to
-// them, step by step. Between any two steps entities may change and the process may be killed.
-// Everything is drawn from the seed and time stands still between steps, so a seed does the same
-// again.
+// One seed: a collection on a server of some kind, a poller that reads it, and a course for both, step by step. Between
+// any two steps entities may change and the process may be killed. Everything is drawn from the seed and time stands
+// still between steps, so a seed does the same again.
 
 import { CollectionPoller } from '../../../src/collection/poller.ts';
 import type { CollectionStream } from '../../../src/contracts/source.ts';

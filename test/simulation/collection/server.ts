@@ -1,4 +1,4 @@
-// A server of the kind that a seed stands for: it cuts the collection into pages, responds for one entity, and has its
+// A server of the kind that a seed stands for: cuts the collection into pages, responds for one entity, and has its
 // faults. It records its wrong responses, since reports based on them are judged by other rules.
 
 import type { Answer, Failure } from '../../../src/contracts/answer.ts';

@@ -1,5 +1,5 @@
-// What kind of collection and server a seed stands for, and by what rules it is read. Each trait is
-// one that the upstream documents leave open, or a night that any server may have.
+// The kind of collection and server of a seed, and the rules of its reading. Each trait is one that the upstream
+// documents leave open, or a night that any server may have.
 
 import type { CollectionReading } from '../../../src/contracts/definition.ts';
 import type { Random } from '../../../src/sandbox/random.ts';

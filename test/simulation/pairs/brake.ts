@@ -1,4 +1,4 @@
-// When the mismatch brake may be on, and when it has to be: counted from what each side has shown.
+// When the mismatch brake may be on, and when it has to be: counted from the records of each side.
 
 import type { PairModel, Reached, Row } from './model.ts';
 

@@ -1,5 +1,5 @@
-// What is owed of a pair, by the rules and from what each side has shown: read from the ledger's
-// marks and nothing of the engine's. The rules:
+// The deliveries that a pair owes, by the rules and from the records of each side: read from the ledger's marks and
+// nothing of the engine's. The rules:
 //
 //   the side that delivers has a record delivered at once, unless the other side has delivered it;
 //   a record of the other side waits for `patience`, by the own clock and whatever that side does,

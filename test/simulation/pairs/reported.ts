@@ -1,4 +1,4 @@
-// What an operator gets of a pair, beside the ledger's own counts.
+// The report of a pair for an operator, compared with the ledger's own counts.
 
 import type { PairReport } from '../../../src/contracts/succession.ts';
 import type { PairModel, Reached, Row } from './model.ts';

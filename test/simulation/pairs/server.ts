@@ -1,4 +1,4 @@
-// One of the two APIs: pages of the ledger as it shows it, and what goes wrong with it.
+// One of the two APIs: pages of the ledger as this API shows it, and its faults.
 
 import type { Answer, Failure } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';

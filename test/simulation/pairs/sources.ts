@@ -1,4 +1,4 @@
-// The two sources of a pair as a config would have them: their streams, and what `succeeds` says.
+// The two sources of a pair as a config would have them: their streams, and their `succeeds`.
 
 import type { Succession } from '../../../src/contracts/index.ts';
 import type { ListStream, Pagination } from '../../../src/contracts/source.ts';

@@ -1,5 +1,5 @@
-// The kind of pair that a seed stands for: two APIs over one ledger, how each shows it, the faults of either, and the
-// operator's actions. Drawn once, before anything happens. Invariant: a world promises no more than the rules of a
+// The kind of pair that a seed stands for: two APIs over one ledger, the view of each API, the faults of either, and
+// the operator's actions. Drawn once, before anything happens. Invariant: a world promises no more than the rules of a
 // succession do. If those cannot distinguish two records, or see that they are the same, such worlds are not drawn.
 
 import type { Random } from '../../../src/sandbox/random.ts';

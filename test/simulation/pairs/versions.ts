@@ -1,6 +1,5 @@
-// What is owed of records that come in versions: a content that both sides show is delivered once;
-// one that a single side shows is delivered, too, or it is left out in favour of one that only the
-// other side shows.
+// The deliveries owed for records that come in versions: a content that both sides show is delivered once; one that a
+// single side shows is delivered, too, or it is left out in favour of one that only the other side shows.
 
 import type { Entry } from './ledger.ts';
 import type { Side } from './traits.ts';

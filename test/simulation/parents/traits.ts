@@ -1,5 +1,4 @@
-// What kind of parents a seed stands for: small lists or objects, where their ids come from, and
-// what becomes of them.
+// The kind of parents of a seed: small lists or objects, the origin of their ids, and their changes.
 
 import type { Random } from '../../../src/sandbox/random.ts';
 

@@ -1,4 +1,4 @@
-// One of the two upstreams of test/support/moving: what it shows, how it pages that, and how it dies. See upstreams.ts.
+// One of the two upstreams of test/support/moving: its records, its paging, and its death. See upstreams.ts.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
