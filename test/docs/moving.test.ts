@@ -43,9 +43,15 @@ test('docs/moving.md, from the first read of the old API to the seam in the arch
   expect(twice.map(({ log_name, original_event_uid: id }) => [log_name, id])).toEqual([]);
   expect(new Set(events().map(({ log_name: name }) => name))).toContain('audit_next');
   const { said } = reader;
-  const planted = Number(/only in audit, such as (\d+)/.exec(said)?.[1]);
-  expect(said).toContain(`records only in audit_next, such as ${planted + 4}`);
-  expect(said).toContain(`a field that differs, such as ${planted + 2}`);
+  const differences = readFileSync(join(reader.dir, 'differences.yaml'), 'utf8');
+  const [missing, differing, early] = Array.from(
+    differences.matchAll(/\[(?:\{ id: )?(\d+)/g),
+    ([, id]) => id,
+  );
+  // On a busy machine a record that one side shows late may stand before these.
+  expect(said).toMatch(new RegExp(`only in audit, such as .*\\b${missing}\\b`));
+  expect(said).toMatch(new RegExp(`only in audit_next, such as .*\\b${early}\\b`));
+  expect(said).toMatch(new RegExp(`a field that differs, such as .*\\b${differing}\\b`));
   expect(said).toContain('field outcome differs in 1 records');
   expect(said).toMatch(/exit code 1/);
   expect(said).toContain('audit_next delivers from now on');
