@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { cached, lastLine } from '../test/support/cache.ts';
 import { runProgram } from '../test/support/children.ts';
 import { goProgram } from '../test/support/go-program.ts';
-import { findRsyslog } from '../test/support/rsyslog-program.ts';
+import { debianProgram } from './debian-program.ts';
 
 /** How a peer is started, and the version that it says it is. */
 export interface Program {
-  readonly command: string;
+  /** The program and its first arguments. */
+  readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly version: string;
 }
@@ -32,31 +33,42 @@ export interface Peer {
 }
 
 /** The first version number that a program prints; null: it cannot be started. */
-function versionOf(command: string, option: string, env: object = {}): string | null {
-  const said = spawnSync(command, [option], { env: { ...process.env, ...env }, encoding: 'utf8' });
+function versionOf([program = '', ...args]: readonly string[], option: string): string | null {
+  const said = spawnSync(program, [...args, option], { encoding: 'utf8' });
   if (said.error !== undefined) return null;
   return /\d+\.\d+(\.\d+)?/.exec(`${said.stdout}${said.stderr}`)?.[0] ?? 'unknown';
 }
 
 /** The program that `variable` names or that is on PATH. */
 async function installed(variable: string, name: string, option: string): Promise<Program> {
-  const command = process.env[variable] ?? name;
+  const command = [process.env[variable] ?? name];
   const version = versionOf(command, option);
   if (version !== null) return { command, version };
   throw new Error(`install it, built for release, or name the program in ${variable}`);
 }
 
 /** What a program prints; nothing where it cannot be run. */
-function saysOf(command: string, option: string): string {
-  return spawnSync(command, [option], { encoding: 'utf8' }).stdout ?? '';
+function saysOf([program = '', ...args]: readonly string[], option: string): string {
+  return spawnSync(program, [...args, option], { encoding: 'utf8' }).stdout ?? '';
 }
 
-/** Where `RSYSLOG` says, else the one that the tests use. */
+/** Where `RSYSLOG` says, else Debian's. */
 async function rsyslog(): Promise<Program> {
   if (process.env.RSYSLOG !== undefined) return installed('RSYSLOG', 'rsyslogd', '-v');
-  const { command, libraryDirs, moduleDirs } = await findRsyslog();
-  const env = { LD_LIBRARY_PATH: libraryDirs, RSYSLOG_MODDIR: moduleDirs };
-  return { command, env, version: versionOf(command, '-v', env) ?? 'unknown' };
+  const { command, find } = await debianProgram('rsyslog', 'usr/sbin/rsyslogd');
+  const env = { RSYSLOG_MODDIR: find('usr/lib/*-linux-gnu*/rsyslog') };
+  return { command, env, version: versionOf(command, '-v') ?? 'unknown' };
+}
+
+/** Where `SYSLOG_NG` says, else Debian's. */
+async function syslogNg(): Promise<Program> {
+  if (process.env.SYSLOG_NG !== undefined) return installed('SYSLOG_NG', 'syslog-ng', '--version');
+  const program = await debianProgram('syslog-ng-core', 'usr/sbin/syslog-ng', [
+    'usr/lib/syslog-ng',
+  ]);
+  const version = versionOf(program.command, '--version') ?? 'unknown';
+  const modules = program.find('usr/lib/syslog-ng/[0-9]*');
+  return { command: [...program.command, `--module-path=${modules}`], version };
 }
 
 /** A library of Python by pip, in a directory of the cache. */
@@ -67,11 +79,19 @@ async function python(name: string, version: string): Promise<Program> {
     if (exitCode === 0) return;
     throw new Error(`pip has not installed it (${lastLine(errors)}): give it Python 3.11 and PyPI`);
   });
-  return { command: 'python3', env: { PYTHONPATH: dir }, version };
+  return { command: ['python3'], env: { PYTHONPATH: dir }, version };
 }
 
-const benthosVersion = '4.60.0';
-const benthosSource = new URL('./peers/benthos', import.meta.url).pathname;
+/** A program that Go builds once from its directory in `bench/peers/`. */
+async function goPeer(name: string, version: string): Promise<Program> {
+  const source = new URL(`./peers/${name}`, import.meta.url).pathname;
+  const program = await goProgram(source).catch(({ message }: Error) => {
+    throw new Error(
+      `Go has not built it (${message}): give it Go 1.26 and a module proxy that serves its go.mod`,
+    );
+  });
+  return { command: [program], version };
+}
 
 /** All peers: those that read lines, then those that poll as sluice does. */
 export const peers: readonly Peer[] = [
@@ -96,7 +116,7 @@ export const peers: readonly Peer[] = [
     name: 'syslog-ng',
     ending: 'conf',
     sends: 'tcp',
-    find: () => installed('SYSLOG_NG', 'syslog-ng', '--version'),
+    find: syslogNg,
     args: (config, dir) => [
       ...['-F', '--no-caps', '-f', config, '--persist-file', join(dir, 'persist')],
       ...['--pidfile', join(dir, 'pid'), '--control', join(dir, 'control')],
@@ -106,8 +126,15 @@ export const peers: readonly Peer[] = [
     name: 'Benthos',
     ending: 'yaml',
     sends: 'file',
-    find: async () => ({ command: await goProgram(benthosSource), version: benthosVersion }),
+    find: () => goPeer('benthos', '4.60.0'),
     args: (config) => ['run', config],
+  },
+  {
+    name: 'Bindplane',
+    ending: 'yaml',
+    sends: 'file',
+    find: () => goPeer('bindplane', '1.12.0'),
+    args: (config) => [config],
   },
   {
     name: 'dlt',

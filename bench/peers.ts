@@ -6,7 +6,7 @@
 // format and sent to a receiver that counts. The differences favour the peers: they read lines from a file, not pages
 // over HTTP; they rename some fields, and do not normalise; of their queues only Fluent Bit's is synced, as sluice's
 // spool is. rsyslog can sync each event (`--sync`; slow), syslog-ng cannot. To a file, pages are polled over HTTP from
-// the same upstream and followed by their cursor; of these only sluice syncs anything.
+// the same upstream and followed by their cursor; of the peers only Bindplane syncs that cursor, and none the data.
 
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
@@ -64,7 +64,8 @@ function eventsIn(dir: string): number {
 function started(peer: Peer, { command, env }: Program, config: string, dir: string, port: number) {
   for (const name of ['storage', 'out']) mkdirSync(join(dir, name));
   const output = openSync(join(dir, 'out/printed'), 'w');
-  const child = spawn(command, peer.args(config, dir, port), {
+  const [program = '', ...first] = command;
+  const child = spawn(program, [...first, ...peer.args(config, dir, port)], {
     cwd: dir,
     stdio: ['ignore', output, 'pipe'],
     env: {

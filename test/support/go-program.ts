@@ -15,7 +15,7 @@ export async function goProgram(source: string): Promise<string> {
   const built = await cached(`go-${name}-${version}`, async (dir) => {
     const work = tempDir();
     cpSync(source, work, { recursive: true });
-    await go(['-C', work, 'build', '-trimpath', '-ldflags', '-s -w', '-o', join(dir, name), '.']);
+    await go(['build', '-C', work, '-trimpath', '-ldflags', '-s -w', '-o', join(dir, name), '.']);
   });
   return join(built, name);
 }
