@@ -91,19 +91,14 @@ export class TokenScan {
   /** Scans a number, `true`, `false` or `null`. */
   word(from: number, seed1: number, seed2: number): number {
     const bytes = this.#bytes;
-    const end = this.wordEnd(from);
+    const first = bytes[from] ?? 0;
+    const isNumber = first === minus || isDigit(first);
+    const end = isNumber ? this.#numberEnd(from) : wordEnd(bytes, from);
     this.#begin(seed1 ^ wordMark, seed2);
     let at = from;
     for (; end - at >= 4; at += 4) this.#take(wordOf(bytes, at, 4));
     this.#take(wordOf(bytes, at, end - at) | ((end - at + 1) << 24));
     return end;
-  }
-
-  /** Its end, without a hash. */
-  wordEnd(from: number): number {
-    const first = this.#bytes[from] ?? 0;
-    const isNumber = first === minus || isDigit(first);
-    return isNumber ? this.#numberEnd(from) : wordEnd(this.#bytes, from);
   }
 
   #begin(half1: number, half2: number): void {

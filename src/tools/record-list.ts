@@ -6,18 +6,13 @@
 
 import type { Json, ParsedRecord, Slices } from '../contracts/index.ts';
 import { type Found, none, readArray, unsure } from './found-records.ts';
-import { JsonCheck } from './json-check.ts';
 import { IgnoredPaths } from './json-keys.ts';
-import { JsonScan } from './json-scan.ts';
+import { heldNestingMax, JsonScan } from './json-scan.ts';
 import { skipSpace } from './json-tokens.ts';
 import { arrayOfLines } from './ndjson.ts';
 import { bomEnd, parseBody, sourceTextAt, visit } from './records.ts';
 
-/** Space for the ranges of this many records at first, two numbers each. */
-const rangesFirst = 256;
-const comma = 0x2c;
 const openBracket = 0x5b;
-const closeBracket = 0x5d;
 
 /** A body that was read. */
 export interface ScannedBody {
@@ -71,50 +66,14 @@ export function scanLines(
  * is no array. Throws a SyntaxError for anything that is not JSON.
  */
 export function cutRecords(body: Uint8Array, path: string): Slices {
-  const check = new JsonCheck(body);
-  let slices: Slices | null = null;
-  const take = (open: number) => {
-    if (body[open] !== openBracket) return check.value(open);
-    const found = cutArray(check, open);
-    slices = found.slices;
-    return found.end;
-  };
-  const forget = () => {
-    slices = null;
-  };
-  visit(new JsonCheck(body), skipSpace(body, bomEnd(body)), path, { take, forget });
-  const nothing = new Uint32Array(0);
-  return (slices as Slices | null) ?? { starts: nothing, ends: nothing, length: 0, exact: true };
+  const scan = new JsonScan(body, null);
+  scan.levelsMax = heldNestingMax;
+  const { found } = findRecords(scan, path);
+  return found === null ? noSlices : slicesOf(found);
 }
 
-function cutArray(check: JsonCheck, open: number): { slices: Slices; end: number } {
-  const body = check.bytes;
-  let ranges = new Uint32Array(rangesFirst);
-  let count = 0;
-  let at = skipSpace(body, open + 1);
-  while (body[at] !== closeBracket || count > 0) {
-    if (count * 2 === ranges.length) {
-      const larger = new Uint32Array(count * 4);
-      larger.set(ranges);
-      ranges = larger;
-    }
-    ranges[count * 2] = at;
-    at = check.value(at);
-    ranges[count * 2 + 1] = at;
-    count += 1;
-    at = skipSpace(body, at);
-    if (body[at] === closeBracket) break;
-    if (body[at] !== comma) throw new SyntaxError(`not JSON at byte ${at}`);
-    at = skipSpace(body, at + 1);
-  }
-  const starts = new Uint32Array(count);
-  const ends = new Uint32Array(count);
-  for (let i = 0; i < count; i += 1) {
-    starts[i] = ranges[i * 2] ?? 0;
-    ends[i] = ranges[i * 2 + 1] ?? 0;
-  }
-  return { slices: { starts, ends, length: count, exact: check.tokens.exact }, end: at + 1 };
-}
+const nowhere = new Uint32Array(0);
+const noSlices: Slices = { starts: nowhere, ends: nowhere, length: 0, exact: true };
 
 /** The array at a path, the last one if there are several, and the byte ranges of all of them. */
 function findRecords(scan: JsonScan, path: string) {
@@ -132,6 +91,7 @@ function findRecords(scan: JsonScan, path: string) {
   };
   // Numbers outside the records do not matter.
   const beside = new JsonScan(body, null);
+  beside.levelsMax = scan.levelsMax;
   visit(beside, skipSpace(body, bomEnd(body)), path, { take, forget });
   return { found: found as Found | null, regions };
 }

@@ -70,9 +70,6 @@ export function bomEnd(body: Uint8Array): number {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
 }
 
-/** A scan of any kind. */
-export type Scan = Pick<JsonScan, 'bytes' | 'tokens' | 'value'>;
-
 /** Called at a path's value: `take` it and return its end; `forget` it if another one counts. */
 export interface Visitor {
   take(at: number): number;
@@ -84,7 +81,7 @@ export interface Visitor {
  * returns the end of the latter. Consistent with `valueAt` after `JSON.parse`: the last of several
  * members with one name counts, and a key that contains dots takes precedence over a path.
  */
-export function visit(scan: Scan, from: number, path: string, visitor: Visitor): number {
+export function visit(scan: JsonScan, from: number, path: string, visitor: Visitor): number {
   const body = scan.bytes;
   if (path === '') return visitor.take(from);
   if (body[from] !== openBrace) return scan.value(from);
