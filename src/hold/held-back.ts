@@ -4,7 +4,7 @@
 // is released before its changes are in the log.
 
 import type { OutboxRow } from './outbox.ts';
-import type { WorkerReplies } from './spool-messages.ts';
+import type { WorkerReplies } from './spool-operations.ts';
 
 /** Commits rows to the log, all or nothing; rejects if another process owns the log. */
 export type CommitRows = (rows: readonly OutboxRow[]) => Promise<void>;

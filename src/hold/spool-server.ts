@@ -13,14 +13,17 @@ import { type Append, ExportError, type HeldPage } from '../contracts/index.ts';
 import { isDamage, isDatabaseBusy, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
 import { Reserve, withReserve } from './reserve.ts';
-import type {
-  ReportedError,
-  WorkerReplies,
-  WorkerReply,
-  WorkerRequest,
-  WorkerSettings,
-} from './spool-messages.ts';
-import { isWrite, type Operations, operationsOn, WaitingNotes } from './spool-operations.ts';
+import {
+  isWrite,
+  type Operations,
+  operationsOn,
+  type ReportedError,
+  WaitingNotes,
+  type WorkerReplies,
+  type WorkerReply,
+  type WorkerRequest,
+  type WorkerSettings,
+} from './spool-operations.ts';
 import { type Landed, Store } from './store.ts';
 
 const tidyEveryMs = 1_000;

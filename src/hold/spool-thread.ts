@@ -5,12 +5,12 @@
 import { type Acknowledgement, type Append, ExportError } from '../contracts/index.ts';
 import { type CommitRows, HeldBack } from './held-back.ts';
 import type {
+  Operations,
   WorkerReplies,
   WorkerReply,
   WorkerRequest,
   WorkerSettings,
-} from './spool-messages.ts';
-import type { Operations } from './spool-operations.ts';
+} from './spool-operations.ts';
 import { openInThread, type ThreadPlace } from './spool-threads.ts';
 import type { Landed } from './store.ts';
 

@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { databaseName } from './schema.ts';
-import type { SpoolOpening, WorkerSettings } from './spool-messages.ts';
+import type { SpoolOpening, WorkerSettings } from './spool-operations.ts';
 
 /** The spools of one thread. */
 const spoolsMax = 32;
@@ -15,7 +15,7 @@ const sharedBytesMax = 64 * 1024 * 1024;
 
 /** A spool in a thread. */
 export interface ThreadPlace {
-  /** Its messages (spool-messages.ts). The port closes after the database. */
+  /** Its messages (spool-operations.ts). The port closes after the database. */
   readonly port: MessagePort;
   /** From its next start on, the spool gets a thread of its own. */
   isolate(): void;

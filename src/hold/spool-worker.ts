@@ -4,7 +4,7 @@
 
 import { parentPort } from 'node:worker_threads';
 import { invariant } from '../contracts/index.ts';
-import type { SpoolOpening } from './spool-messages.ts';
+import type { SpoolOpening } from './spool-operations.ts';
 import { SpoolServer } from './spool-server.ts';
 
 invariant(parentPort !== null, 'the spool worker runs in a worker thread');

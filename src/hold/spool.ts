@@ -32,7 +32,7 @@ import type { Cutover, CutoverWish } from './pair-cutover.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
 import type { OperatorRequest, Request } from './requests.ts';
-import type { WorkerReplies, WorkerSettings } from './spool-messages.ts';
+import type { WorkerReplies, WorkerSettings } from './spool-operations.ts';
 import { SpoolThread, travels } from './spool-thread.ts';
 import type { Landed } from './store.ts';
 import { Watchers } from './watchers.ts';

@@ -6,8 +6,7 @@
 
 import { hash } from 'node:crypto';
 import { ExportError, type Failure } from '../contracts/index.ts';
-import type { Identified } from './identity.ts';
-import { keysOf } from './keys.ts';
+import { type Identified, keysOf } from './identity.ts';
 import type { ListPosition } from './page.ts';
 import { isOneSecond, type TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';

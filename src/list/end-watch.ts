@@ -3,8 +3,7 @@
 
 import type { ListEndpoint } from '../contracts/index.ts';
 import type { Sameness } from './cursor-loop.ts';
-import type { Identified } from './identity.ts';
-import { keysOf } from './keys.ts';
+import { type Identified, keysOf } from './identity.ts';
 import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';
 import {
   doubtOfPage,

@@ -14,7 +14,7 @@ import {
   type UpstreamRequest,
 } from '../contracts/index.ts';
 import { cleanText, sourceTextAt, timeText, valueAt } from '../tools/index.ts';
-import { nonsense, readList } from './body.ts';
+import { nonsense, partialEnvelope, partialError, readList } from './body.ts';
 import { flagAt, signOfMore, totalOf } from './more-sign.ts';
 import { followable, nextLinks, rebased } from './next-address.ts';
 import {
@@ -25,7 +25,6 @@ import {
   type TimeWindow,
   withinWindow,
 } from './page.ts';
-import { partialEnvelope, partialError } from './partial.ts';
 
 /** Statuses of a rejected cursor. */
 const cursorStatuses = new Set([400, 404, 409, 410, 422]);

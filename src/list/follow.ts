@@ -7,15 +7,24 @@ import { type Answer, ExportError, type Failure } from '../contracts/index.ts';
 import { type CheckpointChange, joinedChange } from './checkpoint.ts';
 import { CursorLoopWatch, type Sameness } from './cursor-loop.ts';
 import { EndWatch, type Last, notKnown } from './end-watch.ts';
-import { gapAt } from './gap.ts';
-import type { Identified } from './identity.ts';
+import { type Identified, keysOf, overlapEnd, sameEnd } from './identity.ts';
 import type { PageRole } from './judge.ts';
-import { keysOf, overlapEnd, sameEnd } from './keys.ts';
-import { isFirst, type ListPosition, type Page, partialPage, sameWindow, startOf } from './page.ts';
-import type { FetchedPage } from './page-asker.ts';
-import { fetchWith, overlapMax, type Pager, type PagerDeps } from './pager.ts';
+import {
+  type FetchedPage,
+  fetchWith,
+  isFirst,
+  type ListPosition,
+  overlapMax,
+  type Page,
+  type Pager,
+  type PagerDeps,
+  partialPage,
+  sameWindow,
+  startOf,
+} from './page.ts';
 import { pagerFor } from './pagers.ts';
 import {
+  gapAt,
   type IdlessTally,
   keysWithout,
   learnedFrom,

@@ -13,11 +13,11 @@ import {
   joinedChange,
   knowsEnd,
   type ListCheckpoint,
+  noHorizon,
   scanRequested,
 } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { WalkGrowth } from './growth.ts';
-import { noHorizon } from './horizon.ts';
 import { isPartialPage, samePosition } from './page.ts';
 import { isPartRead } from './paging-doubt.ts';
 import type { Poll } from './poll.ts';

@@ -1,12 +1,20 @@
 // The entry point of src/list: reads a list without loss, forward and backward.
 
 export { Backfill, type BackfillDeps, type BackfillState, type PastTime } from './backfill.ts';
-export { nonsense, readJson } from './body.ts';
+export {
+  nonsense,
+  partialError,
+  partialObjectSign,
+  partialSign,
+  type Reported,
+  readJson,
+} from './body.ts';
 export {
   type CheckpointChange,
   freshCheckpoint,
   joinedChange,
   type ListCheckpoint,
+  noHorizon,
   parseListCheckpoint,
   rewound,
   unitOf,
@@ -15,9 +23,9 @@ export {
 export { nonePassed } from './end-watch.ts';
 export { fetchPage } from './fetch-page.ts';
 export { follow } from './follow.ts';
-export { noHorizon } from './horizon.ts';
 export { type Identified, Identifier } from './identity.ts';
 export {
+  type FetchedPage,
   firstPosition,
   isFirst,
   isPartialPage,
@@ -25,12 +33,11 @@ export {
   nameOfPosition,
   type Page,
   partialPage,
+  type Resume,
   wholeSecond,
 } from './page.ts';
-export { type FetchedPage, PageAsker } from './page-asker.ts';
-export type { Resume } from './pager.ts';
+export { PageAsker } from './page-asker.ts';
 export { doubtError, doubtOfFirst, doubtOfPosition } from './paging-doubt.ts';
-export { partialError, partialObjectSign, partialSign, type Reported } from './partial.ts';
 export { ListPoller } from './poller.ts';
 export { ListReader } from './reader.ts';
 export { recordTime } from './record-time.ts';

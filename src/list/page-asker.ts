@@ -15,7 +15,7 @@ import {
 import { scanBody } from '../tools/index.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { fetchPage } from './fetch-page.ts';
-import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';
+import { type FetchedPage, isFirst, type ListPosition, type Page, withinWindow } from './page.ts';
 
 /** Facts learned about the server. */
 export type ServerTraits = Pick<ListCheckpoint['server'], 'limitMax' | 'hasNext' | 'endsWithNull'>;
@@ -29,13 +29,6 @@ interface Requested {
   readonly isEnd: boolean;
   /** Omit the sorting, which upstream rejects. */
   readonly unsorted: boolean;
-}
-
-/** A complete page. */
-export interface FetchedPage {
-  readonly page: Page;
-  /** Why the row after the page's last one is hidden; null: it is not. */
-  readonly hidden: ExportError | null;
 }
 
 /** Page limits to try in turn if upstream rejects one; 0: the parameter is omitted. */

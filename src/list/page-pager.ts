@@ -4,11 +4,20 @@
 // last page, no later page is requested, because upstream may reject the request.
 
 import type { Answer } from '../contracts/index.ts';
-import type { Identified } from './identity.ts';
-import { keysOf, overlapEnd } from './keys.ts';
-import { isFirst, type ListPosition, type Page, partialPage } from './page.ts';
-import { type FetchedPage, noRows } from './page-asker.ts';
-import { overlapMax, type Pager, type PagerDeps, type Resume } from './pager.ts';
+import { type Identified, keysOf, overlapEnd } from './identity.ts';
+import {
+  type FetchedPage,
+  isFirst,
+  type ListPosition,
+  offsetOf,
+  overlapMax,
+  type Page,
+  type Pager,
+  type PagerDeps,
+  partialPage,
+  type Resume,
+} from './page.ts';
+import { noRows } from './page-asker.ts';
 import { keyBytes } from './repeats.ts';
 
 /** How often both pages are requested before rows count as moving too fast. */
@@ -45,7 +54,7 @@ export class PagePager implements Pager {
     position: ListPosition,
     { ask, identify, isFull }: PagerDeps,
   ): Promise<Answer<FetchedPage>> {
-    const before = { by: 'offset', offset: pageOf(position) - 1 } as const;
+    const before = { by: 'offset', offset: offsetOf(position) - 1 } as const;
     this.#isBefore = false;
     this.#isAgain = false;
     if (this.#mayBeLast && !isFirst(position) && this.#tail.length > 0) {
@@ -105,7 +114,7 @@ export class PagePager implements Pager {
 
   next(position: ListPosition, page: Page, identified: Identified): ListPosition | null {
     const { count } = identified;
-    const offset = pageOf(position) + (this.#isBefore ? 0 : 1);
+    const offset = offsetOf(position) + (this.#isBefore ? 0 : 1);
     const resume: ListPosition = { by: 'offset', offset };
     if (count > (this.#known ?? 0)) {
       const fresh = keysOf(identified, this.#known ?? 0);
@@ -113,7 +122,7 @@ export class PagePager implements Pager {
       this.#read = { resume, overlap: this.#tail.toString('base64') };
     }
     // A page of known rows may be one that many rows were inserted before.
-    const isOver = count === 0 || (this.#isAgain && pageOf(position) > 1);
+    const isOver = count === 0 || (this.#isAgain && offsetOf(position) > 1);
     const isLast = page.next === null && (this.#isLast || !this.#isBefore);
     return isOver || isLast ? null : resume;
   }
@@ -137,8 +146,4 @@ function isOneTwin(identified: Identified): boolean {
   const keys = keysOf(identified);
   const isOne = keys.subarray(0, keyBytes).equals(keys.subarray(-keyBytes));
   return isOne && identified.named[0] !== 1;
-}
-
-function pageOf(position: ListPosition): number {
-  return position.by === 'offset' ? position.offset : 0;
 }

@@ -1,7 +1,9 @@
-// A page of a list: its position, its request and the content of its response.
+// A page of a list: its position, its request, the content of its response, and the interface that leads a walk from
+// page to page.
 
 import type { Answer, ExportError, Failure, Pagination, TimeWindows } from '../contracts/index.ts';
 import type { RecordList } from '../tools/index.ts';
+import type { Identified } from './identity.ts';
 
 /**
  * The position in a list at which a page starts. A cursor is upstream's own text or the page's address, sent back byte
@@ -54,6 +56,13 @@ export interface Page {
   readonly more: MoreSign | null;
   /** The response reports missing records; null: it does not. */
   readonly partial: ExportError | null;
+}
+
+/** A page that a walk has read. */
+export interface FetchedPage {
+  readonly page: Page;
+  /** Why the row after the page's last one is hidden; null: it is not. */
+  readonly hidden: ExportError | null;
 }
 
 /** The result of one request for a page. */
@@ -130,6 +139,11 @@ export function isFirst(position: ListPosition): boolean {
   return position.by === 'cursor' ? position.cursor === null : position.offset === 0;
 }
 
+/** The offset of a position; 0 for a cursor. */
+export function offsetOf(position: ListPosition): number {
+  return position.by === 'offset' ? position.offset : 0;
+}
+
 /** True for positions of one window, or if there are no windows. */
 export function sameWindow(a: ListPosition, b: ListPosition): boolean {
   return a.window?.from === b.window?.from;
@@ -142,3 +156,57 @@ export function samePosition(a: ListPosition | null, b: ListPosition | null): bo
   if (a.by === 'cursor') return b.by === 'cursor' && a.cursor === b.cursor;
   return b.by === 'offset' && a.offset === b.offset;
 }
+
+// A pager lives for one walk; pagers.ts implements each style of paging.
+
+/** The requests that a pager can make. */
+export interface PagerDeps {
+  /** The page at a position, of which `overlap` rows were read before. */
+  ask(position: ListPosition, overlap: number): Promise<Answer<FetchedPage>>;
+  identify(page: Page): Identified;
+  /** True for a page that may be as long as its limit. */
+  isFull(identified: Identified): boolean;
+}
+
+/** Leads a walk from page to page. */
+export interface Pager {
+  /** Rows of the previous page that are requested again. */
+  readonly overlap: number;
+  /** Rows were inserted before rows that were read. */
+  readonly inserted: boolean;
+  /** The position to request, to continue at `position`. */
+  ask(position: ListPosition): ListPosition;
+  /** Requests the page at `position` if that needs more than one request. */
+  fetch?(position: ListPosition, deps: PagerDeps): Promise<Answer<FetchedPage>>;
+  /**
+   * Number of leading records of the response that were on the previous page; null: none of them is there, so rows have
+   * moved.
+   */
+  accept(identified: Identified): number | null;
+  /** The next position, or null at the end. Called once per accepted page. */
+  next(position: ListPosition, page: Page, identified: Identified): ListPosition | null;
+  /** As `next`, if the row after the page's last one is hidden. */
+  past(position: ListPosition, page: Page, identified: Identified): ListPosition;
+  /** The position at which another walk can resume after the last accepted page. */
+  resume(position: ListPosition, next: ListPosition | null): Resume;
+  /** The next position after a part of the list that ends at `position`, although upstream names a next page there. */
+  leave?(position: ListPosition): ListPosition | null;
+}
+
+/** Requests the page to continue at `position`. */
+export function fetchWith(
+  pager: Pager,
+  position: ListPosition,
+  deps: PagerDeps,
+): Promise<Answer<FetchedPage>> {
+  return pager.fetch?.(position, deps) ?? deps.ask(pager.ask(position), pager.overlap);
+}
+
+/** A position, and the keys of the rows before it that must reappear; base64. */
+export interface Resume {
+  readonly resume: ListPosition;
+  readonly overlap: string | null;
+}
+
+/** Rows of a page that are searched for on the next one. */
+export const overlapMax = 10;

@@ -10,11 +10,18 @@
 // - shown: the style that the first response shows
 
 import { invariant, type Pagination } from '../contracts/index.ts';
-import type { Identified } from './identity.ts';
-import { keysOf, overlapEnd } from './keys.ts';
-import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';
+import { type Identified, keysOf, overlapEnd } from './identity.ts';
+import {
+  isFirst,
+  type ListPosition,
+  offsetOf,
+  overlapMax,
+  type Page,
+  type Pager,
+  type Resume,
+  withinWindow,
+} from './page.ts';
 import { PagePager } from './page-pager.ts';
-import { overlapMax, type Pager, type Resume } from './pager.ts';
 import { keyBytes } from './repeats.ts';
 import { WindowPager } from './window-pager.ts';
 
@@ -221,8 +228,4 @@ class ShownPager implements Pager {
 function keysIn(keys: Buffer): readonly string[] {
   const starts = Array.from({ length: keys.length / keyBytes }, (_, i) => i * keyBytes);
   return starts.map((at) => keys.toString('base64', at, at + keyBytes));
-}
-
-function offsetOf(position: ListPosition): number {
-  return position.by === 'offset' ? position.offset : 0;
 }

@@ -3,10 +3,14 @@
 import type { ListReading } from '../contracts/config.ts';
 import type { Answer } from '../contracts/index.ts';
 import type { Finding } from '../poll/index.ts';
-import { type CheckpointChange, type ListCheckpoint, scanRequested } from './checkpoint.ts';
+import {
+  type CheckpointChange,
+  type ListCheckpoint,
+  noHorizon,
+  scanRequested,
+} from './checkpoint.ts';
 import { follow } from './follow.ts';
 import { orderShown, type WalkGrowth } from './growth.ts';
-import { noHorizon } from './horizon.ts';
 import { firstPosition, type ListPosition } from './page.ts';
 import { type EndVerdicts, totalSign } from './paging-doubt.ts';
 import type { ListReader } from './reader.ts';

@@ -19,9 +19,8 @@
 
 import { ExportError, type Failure } from '../contracts/index.ts';
 import { mismatch, type PollResult, passingMs } from '../poll/index.ts';
-import { knowsEnd, type ListCheckpoint, scanRequested } from './checkpoint.ts';
+import { knowsEnd, type ListCheckpoint, noHorizon, scanRequested } from './checkpoint.ts';
 import { fullScanEveryMs, isBlind, runFullScan } from './full-scan.ts';
-import { noHorizon } from './horizon.ts';
 import { isPartialPage, samePosition } from './page.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, isPartRead } from './paging-doubt.ts';
 import { type ListTimes, Poll, type PollMemory } from './poll.ts';

@@ -6,7 +6,7 @@ import type { Failure } from '../contracts/index.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { WalkGrowth } from './growth.ts';
-import type { Resume } from './pager.ts';
+import type { Resume } from './page.ts';
 import type { Poll } from './poll.ts';
 import { gapBefore, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter, type Stage } from './stage.ts';

@@ -30,12 +30,12 @@ import {
   type ListCheckpoint,
   parseListCheckpoint,
   readCheckpoint,
+  remember,
   scanRequested,
 } from './checkpoint.ts';
-import { remember } from './horizon.ts';
 import type { Identified } from './identity.ts';
-import { closed, type ListPosition, type Page, samePosition } from './page.ts';
-import { type FetchedPage, PageAsker } from './page-asker.ts';
+import { closed, type FetchedPage, type ListPosition, type Page, samePosition } from './page.ts';
+import { PageAsker } from './page-asker.ts';
 import { type HowRead, RecordMemory, underIgnore } from './record-memory.ts';
 import { latestOn, newPageOf, StepGroup, type Taken, violationsOn } from './stage.ts';
 

@@ -6,8 +6,7 @@
 import { ExportError, type Failure, type ListStream } from '../contracts/index.ts';
 import type { Finding } from '../poll/index.ts';
 import { timeText } from '../tools/index.ts';
-import type { Identified } from './identity.ts';
-import { keysOf } from './keys.ts';
+import { type Identified, keysOf } from './identity.ts';
 import { type ListPosition, nameOfPosition } from './page.ts';
 import type { ListReader } from './reader.ts';
 import { keyBytes } from './repeats.ts';

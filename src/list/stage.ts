@@ -3,6 +3,7 @@
 import {
   type Append,
   type Clock,
+  type ExportError,
   type ListStream,
   type NewPage,
   uidBytes,
@@ -10,11 +11,9 @@ import {
 import { type Finding, pageContext, violation } from '../poll/index.ts';
 import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
-import type { Identified } from './identity.ts';
+import { type Identified, keysOf } from './identity.ts';
 import type { Judged, WalkCounts } from './judge.ts';
-import { keysOf } from './keys.ts';
-import { isFirst, type ListPosition, type Page } from './page.ts';
-import type { Pager } from './pager.ts';
+import { isFirst, type ListPosition, type Page, type Pager } from './page.ts';
 import type { TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
 
@@ -248,4 +247,44 @@ export class StepGroup {
     this.#wait?.end.abort();
     this.#wait = null;
   }
+}
+
+// Rows that upstream hides (HTTP 451). In an offset list, reading continues after the hidden row, and the sinks receive
+// one gap condition. The gap is identified by the key of the last record before it, which the checkpoint stores.
+
+/** Limit of remembered gaps. A forgotten gap is reported again when it is seen again. */
+const gapsMax = 64;
+
+/** Facts about the row, apart from the page before it. */
+interface Hidden {
+  /** Why the row is hidden, from upstream's response. */
+  readonly hidden: ExportError;
+  /** The stream's name. */
+  readonly name: string;
+  /** Gaps that were reported. */
+  readonly reported: readonly string[];
+}
+
+/** The gap after a page, and the checkpoint's new list of gaps; null: it was reported before. */
+export function gapAt(
+  { position, next, pager }: Pick<Stage, 'position' | 'next' | 'pager'>,
+  { hidden, name, reported }: Hidden,
+): { readonly finding: Finding; readonly gaps: string[] } | null {
+  const { resume, overlap } = pager.resume(position, next);
+  const before = Buffer.from(overlap ?? '', 'base64')
+    .subarray(-keyBytes)
+    .toString('base64');
+  const rows = next?.by === 'offset' && resume.by === 'offset' ? next.offset - resume.offset : 0;
+  const gap = `${before}+${rows}`;
+  if (reported.includes(gap)) return null;
+  const { trace_id: traceId, request_id: requestId } = hidden.details;
+  const finding: Finding = {
+    condition: 'source.gap',
+    message: `upstream does not show one record of ${name} (HTTP 451); sluice skips it and continues after it`,
+    details: {
+      ...(traceId === undefined ? {} : { trace_id: traceId }),
+      ...(requestId === undefined ? {} : { request_id: requestId }),
+    },
+  };
+  return { finding, gaps: [...reported, gap].slice(-gapsMax) };
 }

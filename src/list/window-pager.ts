@@ -5,14 +5,18 @@
 import type { Answer, Pagination, TimeWindows } from '../contracts/index.ts';
 import type { Identified } from './identity.ts';
 import {
+  type FetchedPage,
+  fetchWith,
   firstPosition,
   type ListPosition,
   type Page,
+  type Pager,
+  type PagerDeps,
+  type Resume,
   type TimeWindow,
   wholeSecond,
 } from './page.ts';
-import { type FetchedPage, noRows } from './page-asker.ts';
-import { fetchWith, type Pager, type PagerDeps, type Resume } from './pager.ts';
+import { noRows } from './page-asker.ts';
 
 /** Bounds are whole seconds. */
 const shortestMs = 1_000;

@@ -1,8 +1,10 @@
 // Encoded lines, many events in one buffer. The lines follow each other with an LF between, so that
 // a sink that frames by LF sends the buffer unchanged, and one that counts octets copies ranges. A
-// page is encoded once per distinct selection and format.
+// page is encoded once per distinct selection and format. A format whose line is the record verbatim
+// is copied here; the memory of the lines is freed with their last reader.
 
-import type { EncodedLines, Event, Format, Offset } from '../contracts/index.ts';
+import type { EncodedLines, Event, Format, Offset, Slices } from '../contracts/index.ts';
+import { free } from '../tools/index.ts';
 
 const lf = 0x0a;
 /** A UTF-16 unit needs at most this many bytes in UTF-8. */
@@ -180,4 +182,103 @@ export function indexAt(events: readonly Event[], offset: Offset): number {
     else high = middle;
   }
   return low;
+}
+
+// Records of a page as lines of their own bytes, for formats whose line is the record verbatim
+// (`Format.verbatim`). They are copied together instead of one by one: in the page they are
+// adjacent, with a comma at the position of the line end. Invariants: a line equals the result of
+// the format's `encode` byte for byte; the page's own bytes are not changed.
+
+const carriageReturn = 0x0d;
+const blank = 0x20;
+
+/** The lines of a body's records, or of those with an index in `kept`. */
+export function recordLines(body: Buffer, slices: Slices, kept: Uint32Array | null): OwnLines {
+  const { starts, ends } = kept === null ? slices : picked(slices, kept);
+  const lines = sideBySide(starts, ends)
+    ? copiedWhole(body, starts, ends)
+    : copiedEach(body, starts, ends);
+  const { bytes } = lines;
+  blankOut(bytes, lf);
+  blankOut(bytes, carriageReturn);
+  for (const end of lines.ends) bytes[end] = lf;
+  return { ...lines, length: starts.length };
+}
+
+type Places = Pick<Slices, 'starts' | 'ends'>;
+type Copied = Places & { readonly bytes: Buffer<ArrayBuffer> };
+
+function picked({ starts, ends }: Slices, kept: Uint32Array): Places {
+  return { starts: kept.map((at) => starts[at] ?? 0), ends: kept.map((at) => ends[at] ?? 0) };
+}
+
+/** True if exactly one byte separates the records. */
+function sideBySide(starts: Uint32Array, ends: Uint32Array): boolean {
+  for (let i = 1; i < starts.length; i += 1) {
+    if ((starts[i] ?? 0) - (ends[i - 1] ?? 0) !== 1) return false;
+  }
+  return starts.length > 0;
+}
+
+function copiedWhole(body: Buffer, starts: Uint32Array, ends: Uint32Array): Copied {
+  const from = starts[0] ?? 0;
+  const to = ends.at(-1) ?? from;
+  const bytes = Buffer.allocUnsafeSlow(to - from + 1);
+  body.copy(bytes, 0, from, to);
+  return { bytes, starts: starts.map((at) => at - from), ends: ends.map((at) => at - from) };
+}
+
+function copiedEach(body: Buffer, starts: Uint32Array, ends: Uint32Array): Copied {
+  const length = starts.reduce((sum, start, i) => sum + (ends[i] ?? 0) - start + 1, 0);
+  const copied = {
+    bytes: Buffer.allocUnsafeSlow(length),
+    starts: starts.slice(),
+    ends: ends.slice(),
+  };
+  let at = 0;
+  for (let i = 0; i < starts.length; i += 1) {
+    const start = at;
+    at += body.copy(copied.bytes, at, starts[i], ends[i]);
+    copied.starts[i] = start;
+    copied.ends[i] = at;
+    at += 1;
+  }
+  return copied;
+}
+
+/** In valid JSON a raw CR or LF is only between tokens, where a blank is equivalent. */
+function blankOut(bytes: Buffer, byte: number): void {
+  for (let at = bytes.indexOf(byte); at >= 0; at = bytes.indexOf(byte, at + 1)) bytes[at] = blank;
+}
+
+// The memory of encoded lines. Lines of a page are shared by all sinks that want them alike, and by
+// several batches of one sink. Each of them holds the memory, and so does the encoder as long as a
+// sink may come to the page. A holder that never releases costs only time: then a garbage collection
+// frees the memory. Released memory is freed at once, because V8 counts it as garbage otherwise, and
+// collects the whole heap every few pages. Invariant: memory is freed when its last holder has
+// released it, so no reader is left. If there were one, an empty buffer would throw, and no wrong
+// byte would be sent.
+
+/** Counts the holders of one buffer. */
+export class LineMemory {
+  #bytes: Buffer<ArrayBuffer> | null = null;
+  #holders = 1;
+
+  /** The buffer, whose memory belongs to the lines alone. */
+  own(bytes: Buffer<ArrayBuffer>): void {
+    this.#bytes = bytes;
+  }
+
+  /** One more reader. */
+  hold(): void {
+    this.#holders += 1;
+  }
+
+  /** A reader is done, and will read no byte any more. */
+  release(): void {
+    this.#holders -= 1;
+    if (this.#holders > 0 || this.#bytes === null) return;
+    free(this.#bytes);
+    this.#bytes = null;
+  }
 }

@@ -24,8 +24,7 @@ import {
   withNumberNames,
 } from '../normalise/index.ts';
 import { cutRecords, digitsKept, heldNestingMax, JsonScan } from '../tools/index.ts';
-import type { OwnLines } from './encode.ts';
-import { recordLines } from './record-lines.ts';
+import { type OwnLines, recordLines } from './encode.ts';
 
 /** Number of uids converted to text together. */
 const uidsWritten = 32;

@@ -18,8 +18,7 @@ import type {
   Verdict,
 } from '../contracts/index.ts';
 import type { Outlet } from './outlet.ts';
-import type { SinkHealth } from './sink-health.ts';
-import type { StopSignals } from './stop-signals.ts';
+import type { SinkHealth, StopSignals } from './sink-health.ts';
 
 /** Dependencies of the lanes. */
 export interface LanesDeps {

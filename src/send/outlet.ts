@@ -13,8 +13,7 @@ import {
   uidBytes,
 } from '../contracts/index.ts';
 import { cutRecords } from '../tools/index.ts';
-import { indexAt, joinLines, noLines, subLines } from './encode.ts';
-import { LineMemory } from './line-memory.ts';
+import { indexAt, joinLines, LineMemory, noLines, subLines } from './encode.ts';
 import { type PageEncoder, type Reader, type Selected, selectionOf } from './page-encoder.ts';
 
 /** Bounds of one batch. A single event larger than `bytesMax` still forms a batch of its own. */

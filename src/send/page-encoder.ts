@@ -8,9 +8,8 @@
 import { setImmediate as loopTurn } from 'node:timers/promises';
 import type { EncodedLines, Event, Format, HeldPage } from '../contracts/index.ts';
 import type { LineFate, Transcoder } from '../transcode/index.ts';
-import { LineWriter, noLines } from './encode.ts';
+import { LineMemory, LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
-import { LineMemory } from './line-memory.ts';
 import { everything, redactedLate, type Selection } from './route.ts';
 import { Transcoders } from './transcoders.ts';
 

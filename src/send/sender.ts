@@ -25,8 +25,7 @@ import type { Outlet } from './outlet.ts';
 import { type BatchPart, isEmpty, splitPart, wholePart } from './parts.ts';
 import { Position } from './position.ts';
 import { Settlement, type Suspects } from './settlement.ts';
-import { type HealthDeps, SinkHealth } from './sink-health.ts';
-import type { StopSignals } from './stop-signals.ts';
+import { type HealthDeps, SinkHealth, type StopSignals } from './sink-health.ts';
 
 /** Dependencies of a sender. */
 export interface SenderSettings extends HealthDeps {

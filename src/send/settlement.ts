@@ -27,8 +27,7 @@ import {
   splitPart,
 } from './parts.ts';
 import type { Position } from './position.ts';
-import type { SinkHealth } from './sink-health.ts';
-import type { StopSignals } from './stop-signals.ts';
+import type { SinkHealth, StopSignals } from './sink-health.ts';
 import { probesUntilStuck, probeUntilSettled, type TrialDeps } from './trial.ts';
 
 /** A rejected event that is not known to be to blame. */

@@ -5,6 +5,12 @@
 import type { Clock, ExportError, Log } from '../contracts/index.ts';
 import { otherThan } from '../tools/index.ts';
 
+/** How a sender ends. `stop`: send no further batch; `kill`: abandon the batches in flight. */
+export interface StopSignals {
+  readonly stop: AbortSignal;
+  readonly kill: AbortSignal;
+}
+
 /** Dependencies of waits. */
 export interface HealthDeps {
   readonly clock: Clock;

@@ -22,8 +22,7 @@ import {
 import type { Evidence, RequestCount } from './evidence.ts';
 import type { Outlet } from './outlet.ts';
 import { ReadAhead } from './read-ahead.ts';
-import type { SinkHealth } from './sink-health.ts';
-import type { StopSignals } from './stop-signals.ts';
+import type { SinkHealth, StopSignals } from './sink-health.ts';
 
 /** Dependencies of a trial. */
 export interface TrialDeps {

@@ -15,7 +15,7 @@ import {
   type OutboxRow,
 } from '../../src/hold/outbox.ts';
 import { repairDatabase } from '../../src/hold/repair.ts';
-import type { WorkerReplies } from '../../src/hold/spool-messages.ts';
+import type { WorkerReplies } from '../../src/hold/spool-operations.ts';
 import { SpoolServer } from '../../src/hold/spool-server.ts';
 import { Statements } from '../../src/hold/statements.ts';
 import { Store } from '../../src/hold/store.ts';

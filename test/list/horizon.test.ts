@@ -3,8 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { identityBytes } from '../../src/contracts/spool.ts';
-import { joinedChange } from '../../src/list/checkpoint.ts';
-import { noHorizon, remember } from '../../src/list/horizon.ts';
+import { joinedChange, noHorizon, remember } from '../../src/list/checkpoint.ts';
 import { LOGS } from '../sandbox/client.ts';
 import { answeredBy } from '../support/made-up-list.ts';
 import {
