@@ -65,8 +65,7 @@ function placesOf(isLogin: boolean): Place {
   const find = (path: string): Place => {
     let at = root;
     for (const name of path.split('.')) {
-      const next = at.below.get(name) ?? place([...at.path, name]);
-      at.below.set(name, next);
+      const next = at.below.getOrInsertComputed(name, () => place([...at.path, name]));
       at = next;
     }
     return at;

@@ -34,8 +34,9 @@ const known = new WeakMap<ArchiveReader, Promise<Erasures>>();
 
 /** The erasures of an archive, cached per reader. */
 export async function erasuresIn(reader: ArchiveReader): Promise<Erasures> {
-  const found = known.get(reader) ?? sizeOf(reader).then((size) => findErasures(reader, size));
-  known.set(reader, found);
+  const found = known.getOrInsertComputed(reader, () =>
+    sizeOf(reader).then((size) => findErasures(reader, size)),
+  );
   return await found;
 }
 

@@ -91,8 +91,7 @@ const gone = new WeakMap<ArchiveReader, Promise<ReadonlySet<string>>>();
 
 /** True if an entry says that the segment was deleted (retention.ts): its pages are skipped. */
 export async function isPruned(reader: ArchiveReader, segment: string): Promise<boolean> {
-  const known = gone.get(reader) ?? prunedIn(reader);
-  gone.set(reader, known);
+  const known = gone.getOrInsertComputed(reader, () => prunedIn(reader));
   return (await known).has(segment);
 }
 

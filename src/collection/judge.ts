@@ -249,7 +249,6 @@ function count(
   kind: string,
   fields: readonly string[],
 ): void {
-  const own = counts.get(kind) ?? new Map<string, number>();
-  counts.set(kind, own);
+  const own = counts.getOrInsertComputed(kind, () => new Map<string, number>());
   for (const field of fields) own.set(field, (own.get(field) ?? 0) + 1);
 }

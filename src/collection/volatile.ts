@@ -77,9 +77,7 @@ class VolatileTally {
     const moving = this.#moving.get(keyOf(kind, path));
     if (moving === undefined) return Promise.resolve(false);
     const key = JSON.stringify([kind, path, run]);
-    const known = this.#verdicts.get(key) ?? this.#judge(moving, run, haveMore);
-    this.#verdicts.set(key, known);
-    return known;
+    return this.#verdicts.getOrInsertComputed(key, () => this.#judge(moving, run, haveMore));
   }
 
   async #judge(moving: Moving, run: number, haveMore: HaveMore): Promise<boolean> {
@@ -95,9 +93,7 @@ class VolatileTally {
   #of(kind: string, path: string): Moving {
     const key = keyOf(kind, path);
     const nothing = { up: [], down: [], scale: [], texts: [], values: [] };
-    const moving = this.#moving.get(key) ?? { kind, path, ...nothing };
-    this.#moving.set(key, moving);
-    return moving;
+    return this.#moving.getOrInsertComputed(key, () => ({ kind, path, ...nothing }));
   }
 }
 
@@ -138,9 +134,7 @@ export class Volatile {
 
   /** The comparison rules for a kind, without volatile paths. */
   rulesOf(kind: string): CollectionReading {
-    const known = this.#rules.get(kind) ?? this.#rulesFor(kind);
-    this.#rules.set(kind, known);
-    return known;
+    return this.#rules.getOrInsertComputed(kind, () => this.#rulesFor(kind));
   }
 
   #rulesFor(kind: string): CollectionReading {

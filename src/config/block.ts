@@ -215,8 +215,7 @@ function retype(written: WrittenValue, issues: readonly z.core.$ZodIssue[]): boo
     const { found, steps } = locate(written, path);
     if (steps < path.length || found.template === null) continue;
     if (found.unset !== null) {
-      const known = unset.get(found) ?? { path, issues: [] };
-      unset.set(found, known);
+      const known = unset.getOrInsertComputed(found, () => ({ path, issues: [] }));
       known.issues.push(issue);
       continue;
     }

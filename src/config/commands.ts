@@ -81,12 +81,10 @@ export class CommandValues {
   }
 
   #of({ text }: SecretCommand): Known {
-    const known = this.#known.get(text) ?? {
+    return this.#known.getOrInsertComputed(text, () => ({
       ...{ value: null, failure: null, running: null },
       endedAtMs: Number.NEGATIVE_INFINITY,
-    };
-    this.#known.set(text, known);
-    return known;
+    }));
   }
 
   async #start(command: SecretCommand, env: Env, known: Known, isFirst: boolean): Promise<void> {

@@ -148,8 +148,7 @@ export function reportShared<S>(
     const own = block?.definition.own?.(block.settings);
     if (own == null) continue;
     const { key = '', of = '', value = '' } = own.alike ?? {};
-    const other = alikes.get(`${key} ${of}`) ?? { name, value };
-    alikes.set(`${key} ${of}`, other);
+    const other = alikes.getOrInsertComputed(`${key} ${of}`, () => ({ name, value }));
     if (other.value !== value) {
       const at = written.children?.get(key)?.at ?? written.at;
       flaws.add(at, [...path, key], `the ${what} ${other.name} has another for ${of}; it is one`);

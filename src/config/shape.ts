@@ -466,9 +466,7 @@ export const sinkBlock = onceEach((definition: SinkDefinition) => {
 function onceEach<D extends object, B>(make: (definition: D) => B): (definition: D) => B {
   const made = new WeakMap<D, B>();
   return (definition) => {
-    const block = made.get(definition) ?? make(definition);
-    made.set(definition, block);
-    return block;
+    return made.getOrInsertComputed(definition, () => make(definition));
   };
 }
 

@@ -224,9 +224,7 @@ function pinOf({ upstreams }: Pick<Shared, 'upstreams'>, name: string): number |
 const known = new WeakMap<Shared['upstreams'], ReadonlyMap<string, string>>();
 
 function leadersIn(config: Pick<Shared, 'upstreams' | 'sources'>): ReadonlyMap<string, string> {
-  const leaders = known.get(config.upstreams) ?? leadersOf(config);
-  known.set(config.upstreams, leaders);
-  return leaders;
+  return known.getOrInsertComputed(config.upstreams, () => leadersOf(config));
 }
 
 /**

@@ -43,16 +43,10 @@ export function sidesOf(value: Json): Sides | undefined {
   for (const one of value) {
     const change = isObject(one) ? changeOf(one) : undefined;
     if (change === undefined) return undefined;
-    add(before, change.field, change.before);
-    add(after, change.field, change.after);
+    before.getOrInsert(change.field, []).push(change.before);
+    after.getOrInsert(change.field, []).push(change.after);
   }
   return { before: objectOf(before), after: objectOf(after) };
-}
-
-function add(side: Map<string, Json[]>, field: string, value: Json): void {
-  const values = side.get(field);
-  if (values === undefined) side.set(field, [value]);
-  else values.push(value);
 }
 
 function objectOf(side: ReadonlyMap<string, Json[]>): JsonObject {

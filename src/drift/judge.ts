@@ -247,11 +247,7 @@ function indexed<I>(
 ): ReadonlyMap<string, readonly I[]> {
   const index = new Map<string, I[]>();
   for (const item of items) {
-    for (const key of keysOf(item)) {
-      const alike = index.get(key);
-      if (alike === undefined) index.set(key, [item]);
-      else alike.push(item);
-    }
+    for (const key of keysOf(item)) index.getOrInsert(key, []).push(item);
   }
   return index;
 }

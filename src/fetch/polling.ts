@@ -269,9 +269,7 @@ export class Polling {
     const asked = [...this.#streams.values()].filter(({ stream }) => stream.kind !== 'push');
     const reads = new Map<string, Promise<void>>();
     const read = (source: string): Promise<void> => {
-      const reading = reads.get(source) ?? readSource(source);
-      reads.set(source, reading);
-      return reading;
+      return reads.getOrInsertComputed(source, () => readSource(source));
     };
     const readSource = async (source: string) => {
       // Its parents' source is read first.

@@ -72,9 +72,7 @@ class KafkajsProducer implements KafkaProducer {
 
   #sendingTo(topic: string): PartitionSender {
     if (topic === this.#options.topic) return this.#sending;
-    const sending = this.#sendings.get(topic) ?? this.#senderOf(topic);
-    this.#sendings.set(topic, sending);
-    return sending;
+    return this.#sendings.getOrInsertComputed(topic, () => this.#senderOf(topic));
   }
 
   async produce(records: readonly KafkaRecord[], topic = this.#options.topic): Promise<void> {

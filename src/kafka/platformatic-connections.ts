@@ -90,8 +90,7 @@ export class Connections {
     if (refusal !== undefined && performance.now() < refusal.until) {
       throw new UserError(refusal.failure.message, { cause: refusal.failure });
     }
-    const link = this.#links.get(key) ?? this.#connect(broker, key);
-    this.#links.set(key, link);
+    const link = this.#links.getOrInsertComputed(key, () => this.#connect(broker, key));
     await link.ready;
     return link.connection;
   }

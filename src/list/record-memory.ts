@@ -101,12 +101,11 @@ export class RecordMemory {
   ): JudgedPage['readBefore'] {
     const latest = Math.max(this.#latest, memory.watermark ?? this.#latest);
     const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
-    const walk = this.#walks.get(counts) ?? {
+    const walk = this.#walks.getOrInsertComputed(counts, () => ({
       readUpTo,
       seen: new KeyTable(),
       moved: new KeyTable(),
-    };
-    this.#walks.set(counts, walk);
+    }));
     const isUnread = reading === 'onward' || (reading === 'resume' && !end.atEnd);
     return whole.swept && !isUnread ? walk : null;
   }

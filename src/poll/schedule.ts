@@ -67,9 +67,7 @@ class Interval implements Timetable {
 const calendars = new WeakMap<object, ReturnType<typeof parseCron>>();
 
 function calendarOf(schedule: { cron: string; timezone: string | undefined }) {
-  const calendar = calendars.get(schedule) ?? parseCron(schedule.cron, schedule.timezone);
-  calendars.set(schedule, calendar);
-  return calendar;
+  return calendars.getOrInsertComputed(schedule, () => parseCron(schedule.cron, schedule.timezone));
 }
 
 class CronTimes implements Timetable {

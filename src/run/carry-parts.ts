@@ -25,8 +25,7 @@ export function carriedParts(config: CarryConfig, dirs: ReadonlyMap<number, stri
   const having = new Map<string, number[]>();
   for (const [shard, dir] of dirs) {
     for (const { stream } of lookInto(dir, [], ({ streams }) => streams.checkpoints())) {
-      const shards = having.get(shardKeyOf(stream)) ?? [];
-      having.set(shardKeyOf(stream), shards);
+      const shards = having.getOrInsert(shardKeyOf(stream), []);
       if (!shards.includes(shard)) shards.push(shard);
     }
   }

@@ -133,8 +133,7 @@ export class ClusterLook implements ClusterSight {
   async #copied(shard: number, kafka: MemberSettings): Promise<string> {
     const { scratch, clock } = this.#deps;
     const dir = join(scratch, `shard-${shard}`);
-    const copy = this.#copies.get(shard) ?? new StateCopy(kafka, dir, clock);
-    this.#copies.set(shard, copy);
+    const copy = this.#copies.getOrInsertComputed(shard, () => new StateCopy(kafka, dir, clock));
     await copy.catchUp();
     return dir;
   }

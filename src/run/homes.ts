@@ -133,8 +133,7 @@ class Look {
   }
 
   async #in(shard: number): Promise<ReadonlySet<string>> {
-    const looked = this.#sources.get(shard) ?? this.#read(shard);
-    this.#sources.set(shard, looked);
+    const looked = this.#sources.getOrInsertComputed(shard, () => this.#read(shard));
     return await looked;
   }
 

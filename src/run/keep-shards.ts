@@ -54,7 +54,5 @@ function tapOf(supervisor: ShardSupervisor, { clock }: BootTools): EventTap | nu
   };
   const shards = () => shardsOf(supervisor.config);
   const deps = { forms: [...forms.keys()], check, parts: () => supervisor.shown, shards, clock };
-  const tap = taps.get(config) ?? joinedTap(deps);
-  taps.set(config, tap);
-  return tap;
+  return taps.getOrInsertComputed(config, () => joinedTap(deps));
 }

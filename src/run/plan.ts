@@ -152,8 +152,7 @@ function plannedSinks(config: Config): readonly PlannedSink[] {
   const made = new Map<string, Format>();
   return Object.entries(config.sinks).map(([name, { definition, settings, ...sink }]) => {
     const choice = formatKeyOf(sink.format);
-    const format = made.get(choice) ?? makeFormat(sink.format);
-    made.set(choice, format);
+    const format = made.getOrInsertComputed(choice, () => makeFormat(sink.format));
     const document = definition.document?.(settings, format);
     return {
       name,

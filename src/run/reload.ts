@@ -166,11 +166,10 @@ function sharedAfter(config: Config, before: Current, tools: BootTools): Current
   }
   return new Map(
     Array.from(upstreamDigests(config), ([name, digest]) => {
-      const shared = known.get(digest) ?? {
+      const shared = known.getOrInsertComputed(digest, () => ({
         tokens: openTokens(tools),
         throttles: openThrottles(tools),
-      };
-      known.set(digest, shared);
+      }));
       return [name, shared];
     }),
   );

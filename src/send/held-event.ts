@@ -197,12 +197,10 @@ export class PageDecoder {
   }
 
   decode(held: HeldPage): DecodedPage {
-    let page = this.#pages.get(held);
-    if (page === undefined) {
-      page = new DecodedPage(held, this.#normaliserFor(held.context));
-      this.#pages.set(held, page);
-    }
-    return page;
+    return this.#pages.getOrInsertComputed(
+      held,
+      () => new DecodedPage(held, this.#normaliserFor(held.context)),
+    );
   }
 }
 

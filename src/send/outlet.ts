@@ -224,9 +224,7 @@ const known = new WeakMap<HeldPage, readonly HeldPage[]>();
 /** The parts of a page; the same objects each time, so that computed values are shared. */
 function partsOf(page: HeldPage): readonly HeldPage[] {
   if (page.body.length <= wholeBytesMax || page.count < 2) return [page];
-  const parts = known.get(page) ?? cut(page);
-  known.set(page, parts);
-  return parts;
+  return known.getOrInsertComputed(page, () => cut(page));
 }
 
 /** Consecutive pages or parts from an offset: about `bytesMax`, at least one. */

@@ -48,8 +48,11 @@ export class Transcoders {
     // A masked value must not be copied from the record, nor may its copies in other texts.
     if (!this.#isOn || !isCopied || masks === true) return null;
     if (context.delivery !== undefined) return null;
-    const tally = this.#tallies.get(context.source) ?? { written: 0, unknown: 0, refused: 0 };
-    this.#tallies.set(context.source, tally);
+    const tally = this.#tallies.getOrInsertComputed(context.source, () => ({
+      written: 0,
+      unknown: 0,
+      refused: 0,
+    }));
     const key = JSON.stringify([formatKey, selectionKey, { ...context, fetchedAt: 0 }]);
     let transcoder = this.#known.get(key);
     // After a config reload records may be normalised differently.

@@ -59,9 +59,7 @@ const tops = new WeakMap<FoldRules, Place>();
 const counts = new WeakMap<FoldRules, number>();
 
 function topOf(rules: FoldRules): Place {
-  const top = tops.get(rules) ?? placeOf('', rules);
-  tops.set(rules, top);
-  return top;
+  return tops.getOrInsertComputed(rules, () => placeOf('', rules));
 }
 
 function placeBelow({ path, below }: Place, name: string, rules: FoldRules): Place {

@@ -61,8 +61,9 @@ export function openPools(options: PoolsOptions): Pools {
       const { Agent, buildConnector } = await direct();
       const proxies = proxy === '' ? null : await proxied();
       if (closed) throw new HttpFailure('unreachable', 'the HTTP client is closed');
-      const name = names.get(tls) ?? JSON.stringify(tls, Object.keys(tls).sort());
-      names.set(tls, name);
+      const name = names.getOrInsertComputed(tls, () =>
+        JSON.stringify(tls, Object.keys(tls).sort()),
+      );
       const key = name + proxy;
       const nowMs = performance.now();
       const known = entries.get(key);

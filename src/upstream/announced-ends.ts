@@ -121,9 +121,7 @@ export class EndsByUpstream {
   /** For the upstream of this name at this address: another address is another API. */
   of(name: string, baseUrl: string): AnnouncedEnds {
     const key = JSON.stringify([name, baseUrl]);
-    const ends = this.#all.get(key) ?? new AnnouncedEnds(this.#clock);
-    this.#all.set(key, ends);
-    return ends;
+    return this.#all.getOrInsertComputed(key, () => new AnnouncedEnds(this.#clock));
   }
 }
 

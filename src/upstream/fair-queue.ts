@@ -71,10 +71,8 @@ export class FairQueue {
 
   #enqueue(waiter: Waiter): void {
     const { tenant, path } = waiter.lane;
-    const lanes = this.#waiting.get(tenant) ?? new Map<string, Waiter[]>();
-    this.#waiting.set(tenant, lanes);
-    const queue = lanes.get(path) ?? [];
-    lanes.set(path, queue);
+    const lanes = this.#waiting.getOrInsertComputed(tenant, () => new Map<string, Waiter[]>());
+    const queue = lanes.getOrInsert(path, []);
     queue.push(waiter);
     // A waiter that cannot go before the next wake-up does not need to wake the loop.
     const dueMs = this.#clock.monotonic() + this.#turnstile.delay(waiter.lane);

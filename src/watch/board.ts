@@ -96,8 +96,9 @@ export class StatusBoard {
     const texts = new Map<string, string>();
     for (const [reader, { find }] of this.#readers) {
       if (reader.isBehind) continue;
-      const text = texts.get(find) ?? eventText('state', this.#reportedTo(find));
-      texts.set(find, text);
+      const text = texts.getOrInsertComputed(find, () =>
+        eventText('state', this.#reportedTo(find)),
+      );
       reader.write(text);
     }
   }

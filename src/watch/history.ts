@@ -71,8 +71,11 @@ export class History {
   /** Observes the present state; `monotonicMs` measures, `nowMs` stamps. */
   observe(moment: Counted, nowMs: number, monotonicMs: number): void {
     for (const { name, records, polls } of moment.streams) {
-      const known = this.#streams.get(name) ?? { read: new Meter(), ...unseen, records };
-      this.#streams.set(name, known);
+      const known = this.#streams.getOrInsertComputed(name, () => ({
+        read: new Meter(),
+        ...unseen,
+        records,
+      }));
       // A stream restarted by a reload counts from 0 again; its earlier records stay counted.
       const added = records < known.records ? records : records - known.records;
       known.records = records;
@@ -83,8 +86,10 @@ export class History {
       known.polls = polls;
     }
     for (const { name, position, backlog } of moment.sinks) {
-      const known = this.#sinks.get(name) ?? { passed: new Meter(), backlog: new Meter() };
-      this.#sinks.set(name, known);
+      const known = this.#sinks.getOrInsertComputed(name, () => ({
+        passed: new Meter(),
+        backlog: new Meter(),
+      }));
       known.passed.observe(monotonicMs, position);
       known.backlog.observe(monotonicMs, backlog);
     }

@@ -79,8 +79,7 @@ class JoinedView implements TailView {
     const now = clock.monotonic();
     for (const part of present) {
       if (this.#taking.has(part) || now < (this.#againAt.get(part) ?? 0)) continue;
-      const view = this.#views.get(part) ?? part.tail(this.#wish, signal);
-      this.#views.set(part, view);
+      const view = this.#views.getOrInsertComputed(part, () => part.tail(this.#wish, signal));
       this.#taking.add(part);
       void this.#takeOf(part, view, signal);
     }

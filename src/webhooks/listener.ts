@@ -72,8 +72,10 @@ export class Listeners {
   endpoint(listen: ListenAddress): DeliveryEndpoint {
     const { host, port, path, tls } = listen;
     const name = hostPortText(listen);
-    const address = this.#addresses.get(name) ?? new Address(name, this.#budget, this.#tools);
-    this.#addresses.set(name, address);
+    const address = this.#addresses.getOrInsertComputed(
+      name,
+      () => new Address(name, this.#budget, this.#tools),
+    );
     const endpoint: OpenEndpoint = { take: null, isClosed: false };
     address.endpoints.set(path, endpoint);
     return {

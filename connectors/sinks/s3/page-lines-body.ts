@@ -38,8 +38,7 @@ export function pageLinesBody({ method, ending, directoryOf }: PageLines): CutBo
       const parts = Map.groupBy(batch.events.keys(), (i) => directoryOf(batch.events[i] as Event));
       for (const [directory, indexes] of parts) {
         const { events, lines } = eventsAt(batch, indexes);
-        const into = destinations.get(directory) ?? { chunks: [], uids: [] };
-        destinations.set(directory, into);
+        const into = destinations.getOrInsertComputed(directory, () => ({ chunks: [], uids: [] }));
         // Copied: the batch's memory is reused once the batch is answered.
         const text = Uint8Array.from(linesOf(lines, { from: 0, to: events.length }));
         into.chunks.push(text);

@@ -99,8 +99,7 @@ export class Removals {
   /** A page whose segment is missing; `at`: its reading time. */
   miss(one: Break, at: string): void {
     const object = one.object ?? '';
-    const missing = this.#missing.get(object) ?? { listed: [], pages: 0 };
-    this.#missing.set(object, missing);
+    const missing = this.#missing.getOrInsertComputed(object, () => ({ listed: [], pages: 0 }));
     missing.pages += 1;
     if (missing.listed.length > 0 && this.#missingListed >= missingMax) return;
     missing.listed.push({ one, at });
