@@ -3,7 +3,7 @@
 // Invariants: no window of a ceiling's length contains more requests than the ceiling allows; after
 // a rejection no request is sent earlier than upstream permits.
 
-import { backOff } from '../tools/index.ts';
+import { type BackOff, backOff } from '../tools/index.ts';
 import type { RateSign } from './rate-sign.ts';
 
 /** At most `requests` in any window of `perMs`. */
@@ -57,61 +57,81 @@ const spreadMsMax = 5_000;
  * rejection has occurred for as long again: other requests may succeed all the time.
  */
 export function createThrottle(options: ThrottleOptions): Throttle {
-  const windows = (options.ceilings ?? []).map(slidingWindow);
-  for (const at of options.sentMs ?? []) for (const window of windows) window.take(at);
-  const waits = backOff({ random: options.random });
-  let parkedUntilMs = Number.NEGATIVE_INFINITY;
-  let budget: Budget = {};
-  let refusedRequest = '';
-  let ownWaitMs = 0;
+  return new WindowsThrottle(options);
+}
 
-  const park = (ms: number, nowMs: number) => {
-    parkedUntilMs = Math.max(parkedUntilMs, nowMs + ms);
-  };
-  const parkRefused = ({ retryAfterMs = 0, resetMs = 0 }: RateSign, nowMs: number) => {
+/** A class, because each of thousands of paths may have one. */
+class WindowsThrottle implements Throttle {
+  readonly #options: ThrottleOptions;
+  readonly #windows: readonly Window[];
+  readonly #waits: BackOff;
+  #parkedUntilMs = Number.NEGATIVE_INFINITY;
+  #budget: Budget = {};
+  #refusedRequest = '';
+  #ownWaitMs = 0;
+
+  constructor(options: ThrottleOptions) {
+    this.#options = options;
+    this.#windows = (options.ceilings ?? []).map(slidingWindow);
+    for (const at of options.sentMs ?? []) this.take(at);
+    this.#waits = backOff(options);
+  }
+
+  delayAt(nowMs: number): number {
+    let delayMs = Math.max(0, this.#parkedUntilMs - nowMs);
+    for (const window of this.#windows) delayMs = Math.max(delayMs, window.delayAt(nowMs));
+    return delayMs;
+  }
+
+  take(nowMs: number): void {
+    for (const window of this.#windows) window.take(nowMs);
+  }
+
+  observe(sign: RateSign, nowMs: number, request = ''): void {
+    const { limit, remaining, retryAfterMs, resetMs } = sign;
+    if (limit !== undefined || remaining !== undefined) {
+      this.#budget = {
+        ...(limit === undefined ? {} : { limit }),
+        ...(remaining === undefined ? {} : { remaining }),
+      };
+    }
+    if (sign.refused) {
+      this.#parkRefused(sign, nowMs);
+      this.#refusedRequest = request;
+      return;
+    }
+    const isOver = nowMs >= this.#parkedUntilMs + this.#ownWaitMs;
+    if (retryAfterMs !== undefined) this.#park(retryAfterMs, nowMs);
+    else if (request === this.#refusedRequest || isOver) this.#waits.reset();
+    if (remaining === 0) this.#park(resetMs ?? this.#options.pauseMs ?? defaultPauseMs, nowMs);
+  }
+
+  budget(): Budget {
+    return this.#budget;
+  }
+
+  sentMs(nowMs: number): readonly number[] {
+    return this.#windows
+      .map((window) => window.sentMs(nowMs))
+      .reduce((most, sent) => (sent.length > most.length ? sent : most), []);
+  }
+
+  #park(ms: number, nowMs: number): void {
+    this.#parkedUntilMs = Math.max(this.#parkedUntilMs, nowMs + ms);
+  }
+
+  #parkRefused({ retryAfterMs = 0, resetMs = 0 }: RateSign, nowMs: number): void {
     // A past reset was raised to one second: that is not a wait that upstream requests.
     const untilResetMs = resetMs > refusedMsMin ? resetMs : 0;
     const askedMs = retryAfterMs >= refusedMsMin ? retryAfterMs : untilResetMs;
     if (askedMs > 0) {
       const spreadMs = Math.min(askedMs * spreadShare, spreadMsMax);
-      park(askedMs + options.random() * spreadMs, nowMs);
-    } else if (nowMs >= parkedUntilMs) {
-      ownWaitMs = waits.next();
-      park(ownWaitMs, nowMs);
+      this.#park(askedMs + this.#options.random() * spreadMs, nowMs);
+    } else if (nowMs >= this.#parkedUntilMs) {
+      this.#ownWaitMs = this.#waits.next();
+      this.#park(this.#ownWaitMs, nowMs);
     }
-  };
-
-  return {
-    delayAt(nowMs) {
-      let delayMs = Math.max(0, parkedUntilMs - nowMs);
-      for (const window of windows) delayMs = Math.max(delayMs, window.delayAt(nowMs));
-      return delayMs;
-    },
-    take(nowMs) {
-      for (const window of windows) window.take(nowMs);
-    },
-    observe(sign, nowMs, request = '') {
-      if (sign.limit !== undefined || sign.remaining !== undefined) {
-        budget = {
-          ...(sign.limit === undefined ? {} : { limit: sign.limit }),
-          ...(sign.remaining === undefined ? {} : { remaining: sign.remaining }),
-        };
-      }
-      if (sign.refused) {
-        parkRefused(sign, nowMs);
-        refusedRequest = request;
-        return;
-      }
-      if (sign.retryAfterMs !== undefined) park(sign.retryAfterMs, nowMs);
-      else if (request === refusedRequest || nowMs >= parkedUntilMs + ownWaitMs) waits.reset();
-      if (sign.remaining === 0) park(sign.resetMs ?? options.pauseMs ?? defaultPauseMs, nowMs);
-    },
-    budget: () => budget,
-    sentMs: (nowMs) =>
-      windows
-        .map((window) => window.sentMs(nowMs))
-        .reduce((most, sent) => (sent.length > most.length ? sent : most), []),
-  };
+  }
 }
 
 interface Window {

@@ -231,7 +231,7 @@ class Gate implements Turnstile {
     const nowMs = this.#clock.monotonic();
     let delayMs = this.#permit?.isGiven() === false ? permitEveryMs : 0;
     for (const name of levelsOf(lane)) {
-      delayMs = Math.max(delayMs, this.#level(name).throttle.delayAt(nowMs));
+      delayMs = Math.max(delayMs, this.#limited(name)?.throttle.delayAt(nowMs) ?? 0);
     }
     return delayMs;
   }
@@ -241,13 +241,14 @@ class Gate implements Turnstile {
     const nowMs = this.#clock.monotonic();
     const [own, ...above] = levelsOf(lane);
     const asked = `${own}${request}`;
-    this.#level(own).throttle.observe(sign, nowMs, asked);
+    const level = saysSomething(sign) ? this.#level(own) : this.#limited(own);
+    level?.throttle.observe(sign, nowMs, asked);
     let below = own;
     for (const name of above) {
-      const level = this.#level(name);
       if (!sign.refused) {
-        level.throttle.observe({ refused: false }, nowMs, asked);
+        this.#limited(name)?.throttle.observe({ refused: false }, nowMs, asked);
       } else {
+        const level = this.#level(name);
         const isOfTenant = name === tenantLevel(lane.tenant);
         const another =
           level.refusedPath !== '' &&
@@ -345,6 +346,13 @@ class Gate implements Turnstile {
     return states;
   }
 
+  /** The level if it may limit requests; most of many paths never do, and have none. */
+  #limited(name: string): Level | undefined {
+    const known = this.#levels.get(name);
+    if (known !== undefined || this.#ceilingsOf(name).length === 0) return known;
+    return this.#level(name);
+  }
+
   #level(name: string): Level {
     const known = this.#levels.get(name);
     if (known) return known;
@@ -377,9 +385,14 @@ class Gate implements Turnstile {
 
   take(lane: Lane): void {
     const nowMs = this.#clock.monotonic();
-    for (const name of levelsOf(lane)) this.#level(name).throttle.take(nowMs);
+    for (const name of levelsOf(lane)) this.#limited(name)?.throttle.take(nowMs);
     this.#hasNew ||= this.#ceilings.length > 0;
   }
+}
+
+/** False if a response has no effect on a throttle that has seen no other. */
+function saysSomething({ refused, limit, remaining, retryAfterMs }: RateSign): boolean {
+  return refused || limit !== undefined || remaining !== undefined || retryAfterMs !== undefined;
 }
 
 /** Narrowest first. A path without placeholders is its own template and counts once. */

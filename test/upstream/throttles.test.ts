@@ -28,6 +28,19 @@ describe('gate', () => {
     expect(clock.sleepers).toBe(0);
   });
 
+  test('thousands of other paths push out no budget that upstream reported', async () => {
+    const { gate } = open();
+    gate.observe(lane('a'), { refused: false, limit: 9, remaining: 4 });
+
+    for (let i = 0; i < 5_000; i += 1) {
+      const other = lane(`other-${i}`);
+      await gate.acquire(other, never());
+      gate.observe(other, { refused: false });
+    }
+
+    expect(gate.state()).toEqual([{ path: lane('a').path, waitMs: 0, limit: 9, remaining: 4 }]);
+  });
+
   test('without a permit nothing goes; given again, those that wait go at their pace', async () => {
     const permit = { isGiven: () => false };
     const { gate, clock } = open([{ requests: 1, perMs: 1_000 }], permit);
