@@ -1,7 +1,8 @@
-// `npx node bench/companies.ts [--companies N] [--every SECONDS] [--seconds N] [--trouble NAME,NAME] [--together]`: broken
-// companies among many. The age of the other companies' records at the receiver, /readyz, the lines of attention, the
-// alerts that name a broken company, and the CPU and memory of sluice and, apart, of the scripted upstream. Each trouble has
-// a run of its own with one broken company. With `--together` there is one run, and each trouble has its own company.
+// `npx node bench/companies.ts [--companies N] [--every SECONDS] [--rate N] [--seconds N] [--trouble all|NAME,NAME] [--together]`:
+// many companies, without a broken one or with some. The age of records at the receiver, /readyz, the lines of attention, the
+// alerts that name a broken company, and the CPU and memory of sluice and, apart, of the scripted upstream. `--rate`: events a
+// second of each company; default: one for each list in the time between two polls. Each trouble has a run of its own with
+// one broken company. With `--together` there is one run, and each trouble has its own company.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -35,19 +36,22 @@ const forMs: Readonly<Record<string, number>> = {
 interface Size {
   readonly companies: number;
   readonly everyS: number;
+  /** Time between two records of a list, seconds. */
+  readonly recordEveryS: number;
   readonly seconds: number;
 }
 
 /** What is measured of companies that are broken in these ways, the first company in the first way. */
 export async function companyTroubles(broken: readonly Trouble[], size: Size) {
-  const { companies, everyS, seconds } = size;
+  const { companies, everyS, recordEveryS, seconds } = size;
   const options = {
     companies,
-    recordEveryMs: everyS * 1_000,
+    recordEveryMs: recordEveryS * 1_000,
     broken: Object.fromEntries(broken.map((trouble, i) => [`c-${i}`, trouble])),
   };
   const script = new URL('./many-companies-server.ts', import.meta.url).pathname;
-  const peer = fork(script, [JSON.stringify(options)]);
+  // JSON has no NaN.
+  const peer = fork(script, [JSON.stringify(options)], { serialization: 'advanced' });
   try {
     const [{ url, ids }] = (await once(peer, 'message')) as [ManyCompaniesReady];
     return await inDirectory(async (dir) => {
@@ -58,10 +62,14 @@ export async function companyTroubles(broken: readonly Trouble[], size: Size) {
       const { child, said } = startSluice(['run'], config, dir);
       try {
         const well = (companies - broken.length) * listsPerCompany;
-        while ((await factsOf(peer, 'look')).seen < well) {
+        for (let looks = 0; ; looks += 1) {
+          const { seen } = await factsOf(peer, 'look');
+          if (looks % 15 === 0) console.log(`${seen} of ${well} lists have sent a record`);
+          if (seen >= well) break;
           if (child.exitCode !== null) throw new Error(`sluice has ended:\n${said.log}`);
           await delay(1_000);
         }
+        console.log(`measured from ${everyS * 2} s later, for ${seconds} s`);
         // The first polls are spread over time, and read what was there before.
         await delay(everyS * 2_000);
         return await observed({ peer, sluice: child, page, seconds, broken });
@@ -101,18 +109,21 @@ async function observed({ peer, sluice, page, seconds, broken }: Running) {
     looks.notReady += status === 200 ? 0 : 1;
     looks.linesMost = Math.max(looks.linesMost, attention.length);
     looks.rssBytes = Math.max(looks.rssBytes, countedOf(sluice.pid ?? 0)?.rssBytes ?? 0);
+    const { records } = await factsOf(peer, 'look');
+    const leftS = Math.round((until - performance.now()) / 1_000);
+    console.log(
+      `${records} records, at most ${Math.round(looks.rssBytes / 1e6)} MB; ${leftS} s left`,
+    );
   }
-  const { ages, requests } = await factsOf(peer, 'look');
-  const sorted = ages.toSorted((a, b) => a - b);
-  const at = (share: number) => (sorted[Math.floor(sorted.length * share)] ?? Number.NaN) / 1_000;
+  const { records, ages, requests } = await factsOf(peer, 'end');
   const cpuPercent = (child: ChildProcess, begun: ReturnType<typeof countedOf>) =>
     ((countedOf(child.pid ?? 0)?.cpuUs ?? 0) - (begun?.cpuUs ?? 0)) / seconds / 10_000;
   return {
     figures: {
-      'p50 s': at(0.5),
-      'p99 s': at(0.99),
-      'most s': (sorted.at(-1) ?? Number.NaN) / 1_000,
-      records: sorted.length,
+      'p50 s': ages.p50 / 1_000,
+      'p99 s': ages.p99 / 1_000,
+      'most s': ages.most / 1_000,
+      records,
       looks: looks.all,
       'not ready': looks.notReady,
       'lines, most': looks.linesMost,
@@ -204,24 +215,28 @@ if (import.meta.main) {
       companies: { type: 'string', default: '300' },
       every: { type: 'string', default: '10' },
       seconds: { type: 'string', default: '60' },
-      trouble: { type: 'string', default: troubles.join(',') },
+      rate: { type: 'string' },
+      trouble: { type: 'string', default: '' },
       together: { type: 'boolean', default: false },
     },
   });
+  const everyS = Number(values.every);
   const size = {
     companies: Number(values.companies),
-    everyS: Number(values.every),
+    everyS,
+    recordEveryS: values.rate === undefined ? everyS : listsPerCompany / Number(values.rate),
     seconds: Number(values.seconds),
   };
-  const names = values.trouble
-    .split(',')
-    .flatMap((name) => troubles.find((one) => one === name) ?? []);
+  const names = troubles.filter(
+    (name) => values.trouble === 'all' || values.trouble.split(',').includes(name),
+  );
+  const isOneRun = values.together || names.length === 0;
   const rows = [];
-  for (const broken of values.together ? [names] : names.map((name) => [name])) {
+  for (const broken of isOneRun ? [names] : names.map((name) => [name])) {
     const { figures, companies, attention } = await companyTroubles(broken, size);
-    console.table(companies);
+    if (companies.length > 0) console.table(companies);
     for (const { who, what, message } of attention) console.log(`${who} ${what}: ${message}`);
-    rows.push({ trouble: values.together ? 'all' : broken[0], ...figures });
+    rows.push({ trouble: broken.length > 1 ? 'together' : (broken[0] ?? 'none'), ...figures });
     console.table(rows);
   }
 }

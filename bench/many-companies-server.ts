@@ -1,6 +1,7 @@
 // The upstream and receiver of bench/companies.ts in a process of its own, so that its CPU is counted apart. Started with
 // fork and the options of startManyCompanies as JSON; `broken` has a trouble by company. Sends its URL and the company ids
-// when it is ready, and its facts for each message: `begin` also deletes the ages so far.
+// when it is ready, and its facts for each message: `begin` also deletes the ages so far. Only for `end` are they sorted, so
+// that the other looks do not delay its responses.
 
 import { startManyCompanies, type Trouble } from '../test/support/many-companies.ts';
 
@@ -12,8 +13,10 @@ export interface ManyCompaniesReady {
 
 /** What the process sends for each message. */
 export interface ManyCompaniesFacts {
-  /** Ages in milliseconds, of the records of all companies that are not broken. */
-  readonly ages: readonly number[];
+  /** Records of all companies that are not broken. */
+  readonly records: number;
+  /** Their ages on arrival, milliseconds; NaN without a record or before `end`. */
+  readonly ages: { readonly p50: number; readonly p99: number; readonly most: number };
   /** Lists of the other companies from which a record has arrived. */
   readonly seen: number;
   /** Requests so far, by broken company. */
@@ -34,7 +37,11 @@ process
     const requests = Object.fromEntries(
       [...upstream.broken.keys()].map((company) => [company, upstream.requests.get(company) ?? 0]),
     );
-    process.send?.({ ages: upstream.ages, seen: upstream.seen.size, requests });
+    const { ages, seen } = upstream;
+    const sorted = message === 'end' ? Float64Array.from(ages).sort() : new Float64Array();
+    const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+    const shown = { p50: at(0.5), p99: at(0.99), most: sorted.at(-1) ?? Number.NaN };
+    process.send?.({ records: ages.length, ages: shown, seen: seen.size, requests });
     if (message === 'begin') upstream.ages = [];
   })
   .once('disconnect', () => process.exit(0));
