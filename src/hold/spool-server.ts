@@ -153,7 +153,7 @@ export class SpoolServer {
         this.#follow(entry, written[index]?.result as Landed | undefined, now);
     });
     if (tidying) this.#noteDelivered(now, ending);
-    const reads = questions.filter((question) => !isWrite(question));
+    const reads = questions.filter((question) => !isWrite(question) && question.op !== 'note');
     const read = reads.map((question) => this.#answer(question));
     const locked = reads.filter((_, index) => read[index] === null);
     const answered = read.filter((answer) => answer !== null);
@@ -351,7 +351,6 @@ export class SpoolServer {
 
   /** Reads see the commits of the same flush. Null: another process has the lock. */
   #answer({ id, op, args }: WorkerRequest): WorkerReply | null {
-    if (op === 'note') return { id };
     try {
       return { id, result: this.#run(op, args) };
     } catch (error) {

@@ -1,6 +1,6 @@
 // The main thread's connection to a spool in its thread (spool-threads.ts): requests, replies, and pages' bodies.
 // Positions and notes, which no caller awaits, are delayed a little to share the message and commit
-// of an append. Invariant: every request gets its reply, or an error once the spool is closed.
+// of an append. Invariant: every request except a note gets its reply, or an error once the spool is closed.
 
 import { type Acknowledgement, type Append, ExportError } from '../contracts/index.ts';
 import { type CommitRows, HeldBack } from './held-back.ts';
@@ -115,6 +115,11 @@ export class SpoolThread {
     this.#listener = listener;
   }
 
+  /** Stores a note soon. It has no reply: a status note is not worth a wait, and the next one replaces it. */
+  note(...args: Parameters<Operations['note']>): void {
+    if (this.#over === null) this.#send({ id: 0, op: 'note', args });
+  }
+
   ask<K extends keyof Operations>(
     op: K,
     ...args: Parameters<Operations[K]>
@@ -167,15 +172,20 @@ export class SpoolThread {
     this.#lastId += 1;
     const question: WorkerRequest = { id: this.#lastId, op, args };
     return new Promise((resolve, reject) => {
-      if (canLinger(question) && !this.#isEager) {
-        this.#lingering.push(question);
-        this.#linger ??= setTimeout(() => this.#post([]), lingerMs);
-      } else this.#post([question], how.transfer);
+      this.#send(question, how.transfer);
       this.#unanswered.set(question.id, {
         resolve: (result, memory) => resolve(how.onAnswer(result, memory)),
         reject,
       });
     });
+  }
+
+  /** Posts a request, or delays it if no caller waits for its effect. */
+  #send(question: WorkerRequest, transfer: ArrayBuffer[] = []): void {
+    if (canLinger(question) && !this.#isEager) {
+      this.#lingering.push(question);
+      this.#linger ??= setTimeout(() => this.#post([]), lingerMs);
+    } else this.#post([question], transfer);
   }
 
   /** Posts the delayed requests, and then these. Throws if one cannot be cloned. */

@@ -383,8 +383,7 @@ class WorkerSpool implements OwnSpool {
     name: string,
     facts: Json,
   ): void {
-    // Status notes are not worth a wait or a failure: the next note replaces this one.
-    this.#thread.ask('note', kind, name, JSON.stringify(facts)).catch(() => undefined);
+    this.#thread.note(kind, name, JSON.stringify(facts));
   }
 
   async close(): Promise<void> {

@@ -63,9 +63,13 @@ function aServer() {
     return found() as WorkerReplies;
   };
   const ask = async (op: string, ...args: readonly unknown[]) => await replyTo(post(op, ...args));
+  /** A note has no reply: resolves with the next message. */
   const note = async (polls: number) => {
     const facts = { state: 'waiting', caught_up_at: polls, next_poll_at: polls, polls };
-    return tablesIn(await ask('note', 'stream', 'x', JSON.stringify(facts)));
+    const before = said.length;
+    post('note', 'stream', 'x', JSON.stringify(facts));
+    await waitUntil(() => said.length > before, { what: 'the message after a note' });
+    return tablesIn(said[before] as WorkerReplies);
   };
   return { clock, said, post, replyTo, ask, note };
 }
@@ -88,6 +92,15 @@ test('a note without news goes to the log with the next change, after ten minute
 
   expect(await note(4)).toEqual([]);
   expect(tablesIn(await ask('close'))).toContain('note');
+});
+
+test('a note has no reply, because no caller waits for it', async () => {
+  const { said, post, ask } = aServer();
+
+  const noted = post('note', 'stream', 'x', '{}');
+  await ask('trail', 'audit');
+
+  expect(said.flatMap(({ answers }) => answers.map(({ id }) => id))).not.toContain(noted);
 });
 
 test('a reply waits until its changes can be read', async () => {
