@@ -2,7 +2,7 @@
 // so that an fsync never blocks the event loop, and in the commands that inspect or repair the
 // state while no other process writes. Writes are made inside `transaction`, which commits many of
 // them with one fsync. Pages and streams have their tables in files of their own (pages.ts,
-// streams.ts, dead-letters.ts, requests.ts); positions and notes are here. Invariant: no SQL
+// streams.ts, dead-letters.ts, requests.ts, notes.ts), positions are here. Invariant: no SQL
 // outside src/hold.
 
 import { existsSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// The first check of a response body: it must be JSON within the nesting bound, and a 200 must not carry an error.
-// Invariant: a body that is not plainly valid is an error and never an empty list. An empty list would lose its
-// records.
+// The first check of a response body: it must be JSON within the nesting bound, and a 200 must not carry an error or
+// lack data that it names (partial data). Invariant: a body that is not plainly valid is an error and never an empty
+// list. An empty list would lose its records.
 
 import { ExportError, isObject, type Json, type JsonObject } from '../contracts/index.ts';
 import {

@@ -1,4 +1,5 @@
-// A page of a walk that is being staged for the spool, its context, and the checkpoint change it implies.
+// A page of a walk on its way to the spool: its context, its rows that upstream hides (451), the checkpoint change it
+// implies, and small pages that are committed together.
 
 import {
   type Append,
