@@ -1,7 +1,8 @@
 // Converts a stored page to a row of the state database and back. Each row has a checksum over all
 // its values: SQLite has none of its own, so a byte changed by the disk would be delivered as if
 // upstream had sent it. The body of a large page is split over rows, because SQLite keeps a row
-// three times in memory while writing it. Invariant: a page read back equals the appended page byte
+// three times in memory while writing it. The cache of a log stores a page as the log does, compressed
+// and with its other columns, as the body. Invariant: a page read back equals the appended page byte
 // for byte, or the read fails.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
@@ -14,6 +15,7 @@ import {
   uidBytes,
 } from '../contracts/index.ts';
 import { damageError } from './database.ts';
+import { bytesOfPage, pageOfBytes } from './row-bytes.ts';
 
 const pageColumns =
   'first count bytes held_at stream context items only_sink kept uids body crc'.split(' ');
@@ -49,17 +51,27 @@ export function allRows(database: DatabaseSync): Each {
   return (sql, ...values) => database.prepare(sql).iterate(...values);
 }
 
-/** Writes a page. Returns its row with the whole body, which is in the memory of the page. */
-export function writePage(
-  run: Run,
-  page: NewPage,
-  first: Offset,
-  now: number,
-): Record<string, unknown> {
+/** Writes a page. */
+export function writePage(run: Run, page: NewPage, first: Offset, now: number): void {
   const own = writeParts(run, page.body, first);
+  run(insertPage, ...pageValues(page, first, now).with(bodyAt, own));
+}
+
+/**
+ * Writes a page to the cache of a log, in the form of the log unless that is larger: SQLite computes checksums over all
+ * bytes and copies them several times. Returns the form of the log.
+ */
+export function writeLoggedPage(run: Run, page: NewPage, first: Offset, now: number): Uint8Array {
   const values = pageValues(page, first, now);
-  run(insertPage, ...values.with(bodyAt, own));
-  return Object.fromEntries(pageColumns.map((column, i) => [column, values[i]]));
+  const value = bytesOfPage(
+    Object.fromEntries(pageColumns.map((column, i) => [column, values[i]])),
+  );
+  // Otherwise its length could be that of the body.
+  const isPacked = value.length < page.body.length;
+  const own = writeParts(run, isPacked ? value : page.body, first);
+  const rest = isPacked ? values.with(keptAt, null).with(uidsAt, noBytes) : values;
+  run(insertPage, ...rest.with(bodyAt, own));
+  return value;
 }
 
 /** Writes the parts of a large body; returns the rest for the page's own row. */
@@ -75,19 +87,37 @@ export function writeParts(run: Run, body: Uint8Array, first: Offset): Uint8Arra
 export function wholeRow(row: Record<string, unknown>, each: Each): Record<string, unknown> {
   const { first, bytes, body } = row;
   if (!(body instanceof Uint8Array) || body.length === bytes) return row;
-  const [found] = each(partsLength, Number(first));
-  if (typeof bytes !== 'number' || found?.n !== bytes) return row;
+  const stored = body.length > 0 ? body : joinedParts(Number(first), Number(bytes), each);
+  return stored.length === bytes ? { ...row, body: stored } : (unpacked(stored) ?? row);
+}
+
+/** The parts of a body; empty if they are longer than the body. */
+function joinedParts(first: Offset, bytesMax: number, each: Each): Uint8Array {
+  const [found] = each(partsLength, first);
+  const bytes = Number(found?.n ?? 0);
+  if (bytes > bytesMax) return noBytes;
   const whole = new Uint8Array(bytes);
   let at = 0;
-  for (const part of each(partsOfPage, Number(first))) {
+  for (const part of each(partsOfPage, first)) {
     whole.set(part.bytes as Uint8Array, at);
     at += (part.bytes as Uint8Array).length;
   }
-  return { ...row, body: whole };
+  return whole;
 }
 
-/** Index of the body among a row's values. */
-const bodyAt = pageColumns.indexOf('body');
+/** The row of a page in the form of the log; null: the bytes are damaged. */
+function unpacked(stored: Uint8Array): Record<string, unknown> | null {
+  try {
+    return pageOfBytes(stored);
+  } catch {
+    return null;
+  }
+}
+
+/** Indices of some columns among a row's values. */
+const [keptAt, uidsAt, bodyAt] = ['kept', 'uids', 'body'].map((name) =>
+  pageColumns.indexOf(name),
+) as [number, number, number];
 
 function pageValues(page: NewPage, first: Offset, now: number): SQLInputValue[] {
   const values = [

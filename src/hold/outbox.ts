@@ -1,13 +1,11 @@
 // The changes of the state database since the last drain, if the database is the cache of a log
 // that other processes read (src/cluster/log). Triggers note every row that any connection writes
-// or deletes, and the current rows go to the log with the pages. A row is encoded as its columns in
-// JSON, a line end, and its blobs in order. Invariant: a database rebuilt from everything drained
-// equals this one, except for pages that every sink has passed.
+// or deletes, and the current rows go to the log with the pages, as bytes (row-bytes.ts). Invariant: a
+// database rebuilt from everything drained equals this one, except for pages that every sink has passed.
 
-import type { SQLInputValue } from 'node:sqlite';
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { wholeRow, writeParts } from './held-page.ts';
-import type { Row, Statements } from './statements.ts';
+import { bytesOfPage, bytesOfRow, pageOfBytes, rowOfBytes } from './row-bytes.ts';
+import type { Statements } from './statements.ts';
 
 /** A row on its way to or from the log. */
 export interface OutboxRow {
@@ -45,7 +43,6 @@ const tables: Readonly<Record<string, readonly string[]>> = {
 export const keyLengths: Readonly<Record<string, number>> = Object.fromEntries(
   Object.entries(tables).map(([table, columns]) => [table, columns.length]),
 );
-const lineEnd = 0x0a;
 const hasPage = 'SELECT 1 AS n FROM page WHERE first = ?';
 
 /** Creates the triggers that note every change. */
@@ -111,22 +108,22 @@ export function delayLast(statements: Statements): void {
 
 /**
  * Removes and returns the changes, oldest first; each row once, in its current version. `all`: also if all wait for others.
- * `added`: rows of pages by their first offset, which need not be read back.
+ * `added`: pages in the form of the log by their first offset, which need not be read back.
  */
 export function drainOutbox(
   statements: Statements,
   all: boolean,
-  added: ReadonlyMap<number, Row> = new Map(),
+  added: ReadonlyMap<number, Uint8Array> = new Map(),
 ): readonly OutboxRow[] {
   const due = all ? 'SELECT 1 AS n FROM outbox' : 'SELECT 1 AS n FROM outbox WHERE waits = 0';
   if (statements.row(`${due} LIMIT 1`) === undefined) return [];
   const changed = 'SELECT tab, key FROM outbox GROUP BY tab, key ORDER BY min(seq)';
   const rows = statements.rows(changed).map(({ tab, key: text }) => {
     const [table, key] = [String(tab), JSON.parse(String(text)) as (string | number)[]];
-    const row = table === pageTable ? added.get(Number(key[0])) : undefined;
+    const page = table === pageTable ? added.get(Number(key[0])) : undefined;
     // A page that every sink has passed meanwhile is deleted.
-    const isThere = row !== undefined && statements.row(hasPage, ...key) !== undefined;
-    return { table, key, value: isThere ? pageValue(row) : valueAt(statements, table, key) };
+    const isThere = page !== undefined && statements.row(hasPage, ...key) !== undefined;
+    return { table, key, value: isThere ? page : valueAt(statements, table, key) };
   });
   if (rows.length > 0) statements.run('DELETE FROM outbox');
   return rows;
@@ -151,7 +148,7 @@ export function restoreRow(statements: Statements, { table, key, value }: Outbox
     statements.run(`DELETE FROM ${table} WHERE ${isKey(columnsOfKey)}`, ...key);
     return;
   }
-  const held = readValue(table, value);
+  const held = table === pageTable ? pageOfBytes(value) : rowOfBytes(value);
   const { first, body } = held;
   const isPage = typeof first === 'number' && body instanceof Uint8Array;
   const run = statements.run.bind(statements);
@@ -169,50 +166,10 @@ function valueAt(statements: Statements, table: string, key: readonly (string | 
   const all = columns.includes('rowid') ? 'rowid, *' : '*';
   const row = statements.row(`SELECT ${all} FROM ${table} WHERE ${isKey(columns)}`, ...key);
   if (row === undefined) return null;
-  if (table !== pageTable) return written(row);
-  return pageValue(wholeRow(row, (sql, ...of) => statements.each(sql, ...of)));
-}
-
-function pageValue(row: Row): Uint8Array {
-  const level = { [constants.ZSTD_c_compressionLevel]: 1 };
-  return zstdCompressSync(written(row), { params: level });
+  if (table !== pageTable) return bytesOfRow(row);
+  return bytesOfPage(wholeRow(row, (sql, ...of) => statements.each(sql, ...of)));
 }
 
 function isKey(columns: readonly string[]): string {
   return columns.map((column) => `${column} = ?`).join(' AND ');
-}
-
-/** Stands for a blob in the JSON, by its length. */
-interface BlobLength {
-  readonly bytes: number;
-}
-
-function written(row: Row): Uint8Array {
-  const blobs: Uint8Array[] = [];
-  const columns = Object.entries(row).map(([column, value]) => {
-    if (!(value instanceof Uint8Array)) return [column, value];
-    blobs.push(value);
-    return [column, { bytes: value.length } satisfies BlobLength];
-  });
-  return Buffer.concat([Buffer.from(`${JSON.stringify(Object.fromEntries(columns))}\n`), ...blobs]);
-}
-
-function readValue(table: string, value: Uint8Array): Record<string, SQLInputValue> {
-  const whole =
-    table === pageTable
-      ? zstdDecompressSync(value)
-      : Buffer.from(value.buffer, value.byteOffset, value.length);
-  let at = whole.indexOf(lineEnd) + 1;
-  const row = JSON.parse(whole.toString('utf8', 0, at)) as Record<
-    string,
-    SQLInputValue | BlobLength
-  >;
-  return Object.fromEntries(
-    Object.entries(row).map(([column, held]) => {
-      if (held === null || typeof held !== 'object' || !('bytes' in held))
-        return [column, held as SQLInputValue];
-      at += held.bytes;
-      return [column, whole.subarray(at - held.bytes, at)];
-    }),
-  );
 }

@@ -9,8 +9,15 @@ import {
   type SpoolGauge,
   uidBytes,
 } from '../contracts/index.ts';
-import { answerRowBytes, heldBytes, pageOfRow, wholeRow, writePage } from './held-page.ts';
-import type { Row, Statements } from './statements.ts';
+import {
+  answerRowBytes,
+  heldBytes,
+  pageOfRow,
+  wholeRow,
+  writeLoggedPage,
+  writePage,
+} from './held-page.ts';
+import type { Statements } from './statements.ts';
 
 /** How long pages are kept after every sink has passed them. */
 export interface PageRetention {
@@ -50,8 +57,8 @@ const countedBytes = `(bytes + (only_sink IS '') * ${answerRowBytes})`;
 export class Pages {
   readonly #statements: Statements;
   readonly #retention: PageRetention;
-  /** Of a cache: the rows of pages that were added since the last drain. */
-  readonly added = new Map<Offset, Row>();
+  /** Of a cache: the pages that were added since the last drain, in the form of the log. */
+  readonly added = new Map<Offset, Uint8Array>();
   #end: Offset;
   #bytes: number;
 
@@ -95,8 +102,8 @@ export class Pages {
   add(page: NewPage, now: number): Offset {
     const first = this.#end;
     const run: Statements['run'] = (sql, ...values) => this.#statements.run(sql, ...values);
-    const row = writePage(run, page, first, now);
-    if (this.#retention.isCache === true) this.added.set(first, row);
+    if (this.#retention.isCache !== true) writePage(run, page, first, now);
+    else this.added.set(first, writeLoggedPage(run, page, first, now));
     this.#end += page.uids.length / uidBytes;
     this.#bytes += heldBytes(page);
     return first;
