@@ -24,15 +24,13 @@ export function makeDirectory(path: string, mode: number): boolean {
 
 /** Makes the entries in the directory of `path` durable. */
 export async function flushNames(path: string): Promise<void> {
-  const directory = await open(dirname(path), constants.O_RDONLY);
+  await using directory = await open(dirname(path), constants.O_RDONLY);
   try {
     await directory.sync();
   } catch (error) {
     // Some network and FUSE file systems cannot flush a directory; they persist names in another
     // way.
     if (errorCodeOf(error) !== 'EINVAL') throw error;
-  } finally {
-    await directory.close();
   }
 }
 

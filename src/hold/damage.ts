@@ -24,12 +24,8 @@ const versionMax = 1_000;
 export function findDamage(path: string, copy: DeliveredCopy | null): string | null {
   const header = headerOf(path);
   try {
-    const database = openToLook(path);
-    try {
-      return flawIn(database, header, copy);
-    } finally {
-      database.close();
-    }
+    using database = openToLook(path);
+    return flawIn(database, header, copy);
   } catch (error) {
     if (isDoneToDatabase(error)) return errorText(error);
     throw storeError(error, `looking over the state database ${path}`);
@@ -66,13 +62,9 @@ function newestSchema(): ReadonlyMap<string, string> {
 }
 
 function schemaOf(version: number): ReadonlyMap<string, string> {
-  const database = new DatabaseSync(':memory:');
-  try {
-    for (const migration of migrations.slice(0, version)) database.exec(migration);
-    return objectsIn(database);
-  } finally {
-    database.close();
-  }
+  using database = new DatabaseSync(':memory:');
+  for (const migration of migrations.slice(0, version)) database.exec(migration);
+  return objectsIn(database);
 }
 
 function objectsIn(database: DatabaseSync): ReadonlyMap<string, string> {

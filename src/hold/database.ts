@@ -96,12 +96,8 @@ export function hasState(dir: string): boolean {
   const path = join(dir, databaseName);
   if (!existsSync(path)) return false;
   try {
-    const database = openToLook(path);
-    try {
-      return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0) > 0;
-    } finally {
-      database.close();
-    }
+    using database = openToLook(path);
+    return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0) > 0;
   } catch (error) {
     throw storeError(error, `opening the state database ${path}`);
   }

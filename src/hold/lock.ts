@@ -39,7 +39,7 @@ function sqlite(): typeof import('node:sqlite') {
 }
 
 /** Held until `release`, or until the process ends. */
-export interface Lock {
+export interface Lock extends Disposable {
   release(): void;
 }
 
@@ -72,7 +72,7 @@ export function takeLock(dir: string, { isBrief = false } = {}): Lock {
     });
   }
   nameOwner(dir, isBrief);
-  return { release };
+  return { release, [Symbol.dispose]: release };
 }
 
 /**
@@ -124,15 +124,13 @@ function nameOwner(dir: string, isBrief: boolean): void {
 export function holderOf(dir: string): string | null {
   const path = join(dir, 'lock.db');
   if (!existsSync(path)) return null;
-  const database = new (sqlite().DatabaseSync)(path, { readOnly: true });
+  using database = new (sqlite().DatabaseSync)(path, { readOnly: true });
   try {
     // Two concurrent checks do not block each other: a read waits for exclusive locks only.
     database.prepare('SELECT count(*) FROM sqlite_master').get();
     return null;
   } catch {
     return holder(dir);
-  } finally {
-    database.close();
   }
 }
 

@@ -30,20 +30,12 @@ export function findOlder(settings: RepairSettings): Older | null {
   // A directory that is new on this machine has no evidence.
   if (readReached(dir).size === 0 && readDelivered(dir) === null) return null;
   if (!hasState(dir)) return null;
-  const lock = takeLock(dir);
-  try {
-    return withReserve(dir, () => {
-      const store = new Store({ dir, sync, keepMs: 0 });
-      try {
-        const sign = signOf(dir, store);
-        return sign === null ? null : { sign, resets: reportStreams(store, report) };
-      } finally {
-        store.close();
-      }
-    });
-  } finally {
-    lock.release();
-  }
+  using _lock = takeLock(dir);
+  return withReserve(dir, () => {
+    using store = new Store({ dir, sync, keepMs: 0 });
+    const sign = signOf(dir, store);
+    return sign === null ? null : { sign, resets: reportStreams(store, report) };
+  });
 }
 
 function signOf(dir: string, store: Store): string | null {

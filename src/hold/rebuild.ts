@@ -108,15 +108,11 @@ export class Rebuilding {
 /** Number of unsent rows in the existing database; 0 if it is unreadable. */
 function unsent(path: string): number {
   try {
-    const database = openToLook(path);
-    try {
-      // Its identity and end follow from the other rows, and notes are written again.
-      const sql =
-        "SELECT count(DISTINCT json_array(tab, key)) AS n FROM outbox WHERE tab NOT IN ('meta', 'note')";
-      return Number(database.prepare(sql).get()?.n);
-    } finally {
-      database.close();
-    }
+    using database = openToLook(path);
+    // Its identity and end follow from the other rows, and notes are written again.
+    const sql =
+      "SELECT count(DISTINCT json_array(tab, key)) AS n FROM outbox WHERE tab NOT IN ('meta', 'note')";
+    return Number(database.prepare(sql).get()?.n);
   } catch {
     return 0;
   }

@@ -79,12 +79,8 @@ const suffixes = ['', '-wal', '-shm', '-journal'];
  */
 export function repairDatabase(settings: RepairSettings): Repaired | null {
   const { dir } = settings;
-  const lock = takeLock(dir);
-  try {
-    return withReserve(dir, () => checkAndRepair(settings));
-  } finally {
-    lock.release();
-  }
+  using _lock = takeLock(dir);
+  return withReserve(dir, () => checkAndRepair(settings));
 }
 
 function checkAndRepair(settings: RepairSettings): Repaired | null {
@@ -164,53 +160,45 @@ interface Rebuilt {
 function rebuild(settings: RepairSettings, copy: DeliveredCopy | null): Rebuilt {
   const { dir, sync, sinks } = settings;
   const found = saveWhatCanBeRead(dir, sync, copy);
-  const store = new Store({ dir, sync, name: partial, keepMs: 0 });
-  try {
-    const ofThisSpool = copy !== null && (found.spool === null || found.spool === copy.spool);
-    const places = ofThisSpool ? copy.streams : {};
-    // The stored pages end after the end that was found, or the identity is lost: the files beside
-    // the database are of another time, and neither their offsets nor a missing checkpoint mean
-    // anything.
-    const isOutdated = found.spool === null || (found.end !== null && store.end > found.end);
-    const lost = found.end === null || isOutdated ? null : missingBefore(store, sinks, found.end);
-    const { checkpoint, identities, entity, dead_letter: deadLettersSaved } = found.salvaged;
-    const held = new Set(store.streams.checkpoints().map(({ stream }) => stream));
-    const placed = Object.keys(places);
-    const checkpoints = checkpoint && placed.every((stream) => held.has(stream));
-    const isWhole = lost === 0 && checkpoints && identities && entity;
-    // A stream without a checkpoint has never been read, if all checkpoints were saved.
-    const streams = new Set([
-      ...held,
-      ...placed,
-      ...(checkpoint && !isOutdated ? [] : settings.streams),
-    ]);
-    const { events: saved } = store.held();
-    // Records read again get other offsets: a sink that reads its destination must recognise them
-    // by uid.
-    if (!isWhole) store.doubtEpochs();
-    store.beginEpoch(Date.now());
-    const resets = isWhole ? [] : goBack(store, { streams, places, report: settings.report });
-    const { end } = store.gauge();
-    return {
-      copy: { spool: store.id, end, streams: places },
-      report: { saved, lost, resets, deadLettersSaved },
-    };
-  } finally {
-    store.close();
-  }
+  using store = new Store({ dir, sync, name: partial, keepMs: 0 });
+  const ofThisSpool = copy !== null && (found.spool === null || found.spool === copy.spool);
+  const places = ofThisSpool ? copy.streams : {};
+  // The stored pages end after the end that was found, or the identity is lost: the files beside
+  // the database are of another time, and neither their offsets nor a missing checkpoint mean
+  // anything.
+  const isOutdated = found.spool === null || (found.end !== null && store.end > found.end);
+  const lost = found.end === null || isOutdated ? null : missingBefore(store, sinks, found.end);
+  const { checkpoint, identities, entity, dead_letter: deadLettersSaved } = found.salvaged;
+  const held = new Set(store.streams.checkpoints().map(({ stream }) => stream));
+  const placed = Object.keys(places);
+  const checkpoints = checkpoint && placed.every((stream) => held.has(stream));
+  const isWhole = lost === 0 && checkpoints && identities && entity;
+  // A stream without a checkpoint has never been read, if all checkpoints were saved.
+  const streams = new Set([
+    ...held,
+    ...placed,
+    ...(checkpoint && !isOutdated ? [] : settings.streams),
+  ]);
+  const { events: saved } = store.held();
+  // Records read again get other offsets: a sink that reads its destination must recognise them
+  // by uid.
+  if (!isWhole) store.doubtEpochs();
+  store.beginEpoch(Date.now());
+  const resets = isWhole ? [] : goBack(store, { streams, places, report: settings.report });
+  const { end } = store.gauge();
+  return {
+    copy: { spool: store.id, end, streams: places },
+    report: { saved, lost, resets, deadLettersSaved },
+  };
 }
 
 /** From now on the log receives all changes, and first those of the repair. */
 function noteRepair({ dir, sync }: RepairSettings): void {
-  const database = openDatabase({ dir, sync, name: partial });
-  try {
-    const statements = new Statements(database);
-    addOutbox(statements);
-    noteDifferences(statements, join(dir, databaseName));
-    statements.clear();
-  } finally {
-    database.close();
-  }
+  using database = openDatabase({ dir, sync, name: partial });
+  const statements = new Statements(database);
+  addOutbox(statements);
+  noteDifferences(statements, join(dir, databaseName));
+  statements.clear();
 }
 
 interface Found {
@@ -222,41 +210,32 @@ interface Found {
 }
 
 function saveWhatCanBeRead(dir: string, sync: Sync, copy: DeliveredCopy | null): Found {
-  const fresh = openDatabase({ dir, sync, name: partial });
-  try {
-    const found = readInto(fresh, join(dir, databaseName));
-    const last = fresh.prepare('SELECT coalesce(max(first + count), 0) AS n FROM page').get()?.n;
-    const bound = found.end ?? Number(last);
-    // A sink that has lost its position receives all stored events again.
-    fresh
-      .prepare("DELETE FROM position WHERE typeof(next) <> 'integer' OR next NOT BETWEEN 0 AND ?")
-      .run(bound);
-    // No sink may wait for an event between here and the old end: none will be stored there.
-    fresh.exec(`UPDATE meta SET value = CAST(max(
-      (SELECT coalesce(max(first + count), 0) FROM page),
-      (SELECT coalesce(max(next), 0) FROM position)) AS TEXT) WHERE key = 'end'`);
-    const spool = found.spool ?? copy?.spool ?? null;
-    if (spool !== null) {
-      fresh.prepare("UPDATE meta SET value = ? WHERE key = 'spool_id'").run(spool);
-    }
-    fresh.prepare("INSERT INTO meta VALUES ('epochs', ?)").run(JSON.stringify(found.epochs));
-    return found;
-  } finally {
-    fresh.close();
+  using fresh = openDatabase({ dir, sync, name: partial });
+  const found = readInto(fresh, join(dir, databaseName));
+  const last = fresh.prepare('SELECT coalesce(max(first + count), 0) AS n FROM page').get()?.n;
+  const bound = found.end ?? Number(last);
+  // A sink that has lost its position receives all stored events again.
+  fresh
+    .prepare("DELETE FROM position WHERE typeof(next) <> 'integer' OR next NOT BETWEEN 0 AND ?")
+    .run(bound);
+  // No sink may wait for an event between here and the old end: none will be stored there.
+  fresh.exec(`UPDATE meta SET value = CAST(max(
+    (SELECT coalesce(max(first + count), 0) FROM page),
+    (SELECT coalesce(max(next), 0) FROM position)) AS TEXT) WHERE key = 'end'`);
+  const spool = found.spool ?? copy?.spool ?? null;
+  if (spool !== null) {
+    fresh.prepare("UPDATE meta SET value = ? WHERE key = 'spool_id'").run(spool);
   }
+  fresh.prepare("INSERT INTO meta VALUES ('epochs', ?)").run(JSON.stringify(found.epochs));
+  return found;
 }
 
 function readInto(fresh: DatabaseSync, path: string): Found {
   const nothing: Found = { salvaged: nothingSalvaged, spool: null, end: null, epochs: [] };
   // An empty file would be opened as a database without tables.
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return nothing;
-  let damaged: DatabaseSync | null = null;
-  try {
-    damaged = openToLook(path);
-    return { salvaged: salvage(damaged, fresh), ...identityIn(damaged) };
-  } finally {
-    damaged?.close();
-  }
+  using damaged = openToLook(path);
+  return { salvaged: salvage(damaged, fresh), ...identityIn(damaged) };
 }
 
 /** Missing events that some sink, also a removed one, has not passed. */

@@ -368,6 +368,10 @@ export class Store {
     this.#statements.clear();
     this.#database.close();
   }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
 }
 
 /** The offset of a page that was not stored. */
@@ -381,13 +385,8 @@ function withoutBody(page: NewPage | null): Omit<NewPage, 'body'> | null {
 
 /** Reads a state directory; returns `nothing` if no run has been there. Throws `state_damaged`. */
 export function lookInto<T>(dir: string, nothing: T, look: (store: Store) => T): T {
-  const store = openIfAny(dir);
-  if (store === null) return nothing;
-  try {
-    return look(store);
-  } finally {
-    store.close();
-  }
+  using store = openIfAny(dir);
+  return store === null ? nothing : look(store);
 }
 
 /** The database read-only; null: there is none, or it has no tables yet. Looks for these only if it does not open. */
@@ -407,10 +406,6 @@ export function openForLooking(dir: string): Store {
 
 /** Changes a state directory, also while a process runs there. */
 export function changeState<T>(settings: StoreSettings, change: (store: Store) => T): T {
-  const store = new Store(settings);
-  try {
-    return change(store);
-  } finally {
-    store.close();
-  }
+  using store = new Store(settings);
+  return change(store);
 }

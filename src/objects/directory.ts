@@ -97,38 +97,30 @@ class Files {
    * synchronous.
    */
   #swapped(written: string, path: string, tag: string): boolean {
-    const lock = takeLock(join(this.#root, workshop));
-    try {
-      const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-      if (found === undefined || tagOf(found) !== tag) return false;
-      renameSync(written, path);
-      return true;
-    } finally {
-      lock.release();
-    }
+    using _lock = takeLock(join(this.#root, workshop));
+    const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+    if (found === undefined || tagOf(found) !== tag) return false;
+    renameSync(written, path);
+    return true;
   }
 
   async read(name: string, range?: ObjectRange) {
     // Non-blocking: opening a pipe would wait for a writer that may never come.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK;
-    const file = await unlessNone(open(this.#pathOf(name), flags));
+    await using file = await unlessNone(open(this.#pathOf(name), flags));
     if (file === null) return null;
-    try {
-      const found = await file.stat({ bigint: true });
-      if (!found.isFile()) return null;
-      const from = Math.min(range?.from ?? 0, Number(found.size));
-      const length = Math.min(range?.length ?? Number.POSITIVE_INFINITY, Number(found.size) - from);
-      const body = Buffer.allocUnsafeSlow(length);
-      let filled = 0;
-      while (filled < length) {
-        const { bytesRead } = await file.read(body, filled, length - filled, from + filled);
-        if (bytesRead === 0) break; // Another process has truncated it.
-        filled += bytesRead;
-      }
-      return { body: body.subarray(0, filled), tag: tagOf(found) };
-    } finally {
-      await file.close();
+    const found = await file.stat({ bigint: true });
+    if (!found.isFile()) return null;
+    const from = Math.min(range?.from ?? 0, Number(found.size));
+    const length = Math.min(range?.length ?? Number.POSITIVE_INFINITY, Number(found.size) - from);
+    const body = Buffer.allocUnsafeSlow(length);
+    let filled = 0;
+    while (filled < length) {
+      const { bytesRead } = await file.read(body, filled, length - filled, from + filled);
+      if (bytesRead === 0) break; // Another process has truncated it.
+      filled += bytesRead;
     }
+    return { body: body.subarray(0, filled), tag: tagOf(found) };
   }
 
   async facts(name: string) {

@@ -29,27 +29,23 @@ export class RunningProcess implements Adapter {
   async carryOut(name: string, wish: OperatorRequest): Promise<JsonObject | null> {
     const { state } = this.#config;
     const clock = systemClock();
-    const store = new Store(state);
-    try {
-      const row = store.requests.ask(name, wish, clock.now());
-      const deadline = clock.monotonic() + patienceMs;
-      let answer: JsonObject | null = null;
-      let hasEnded = false;
-      while (answer === null && !hasEnded && clock.monotonic() < deadline) {
-        await clock.sleep(lookEveryMs);
-        hasEnded = holderOf(state.dir) === null;
-        answer = answerIn(store, row);
-      }
-      answer = store.transaction(() => {
-        const last = answerIn(store, row);
-        store.requests.withdraw(row);
-        return last;
-      });
-      if (answer === null && !hasEnded) throw unanswered(this.holder, name);
-      return answer;
-    } finally {
-      store.close();
+    using store = new Store(state);
+    const row = store.requests.ask(name, wish, clock.now());
+    const deadline = clock.monotonic() + patienceMs;
+    let answer: JsonObject | null = null;
+    let hasEnded = false;
+    while (answer === null && !hasEnded && clock.monotonic() < deadline) {
+      await clock.sleep(lookEveryMs);
+      hasEnded = holderOf(state.dir) === null;
+      answer = answerIn(store, row);
     }
+    answer = store.transaction(() => {
+      const last = answerIn(store, row);
+      store.requests.withdraw(row);
+      return last;
+    });
+    if (answer === null && !hasEnded) throw unanswered(this.holder, name);
+    return answer;
   }
 }
 

@@ -86,13 +86,9 @@ export class StateDirectory implements Adapter {
       });
     }
     return await orNull(async () => {
-      const lock = takeLock(state.dir, { isBrief: true });
-      try {
-        if (isOfStream) forgetDelivered(state.dir, name);
-        return change();
-      } finally {
-        lock.release();
-      }
+      using _lock = takeLock(state.dir, { isBrief: true });
+      if (isOfStream) forgetDelivered(state.dir, name);
+      return change();
     });
   }
 

@@ -7,13 +7,9 @@ import type { Erased, EraseJob } from './erase-worker.ts';
 
 /** The object without the events with these uids. Throws the errors of reading it. */
 export async function eraseEvents(body: Uint8Array, uids: readonly string[]): Promise<Erased> {
-  const worker = new Worker(new URL('./erase-worker.ts', import.meta.url), {
+  await using worker = new Worker(new URL('./erase-worker.ts', import.meta.url), {
     workerData: { body, uids } satisfies EraseJob,
   });
-  try {
-    const [erased] = await once(worker, 'message');
-    return erased as Erased;
-  } finally {
-    await worker.terminate();
-  }
+  const [erased] = await once(worker, 'message');
+  return erased as Erased;
 }

@@ -56,36 +56,32 @@ export async function importState(
       next: 'Say with --from where it is: the directory with sluice.db.',
     });
   }
-  const lock = takeLock(dir);
-  try {
-    importBackfillFiles({ dir, sync: 'full', keepMs: 0 });
-    const from = printOf(config, dir);
-    return await withShards(kafka, deps, {
-      requested: shardsOf(config),
-      work: async (taken, control) => {
-        const left = await toImport(taken, { from, isImporting: control.isImporting, kafka });
-        const isShared = (kafka.shards ?? 1) > 1;
-        // One record, so that no shard is worked on while another has nothing yet.
-        if (isShared) await control.importing(true);
-        const carried = { streams: 0, pages: 0 };
-        const targets = left.filter(({ shard }) => shardsOf(config).includes(shard));
-        for (const one of targets) await one.log.commit(mark(one, { state: 'begun', from }, deps));
-        for (const one of targets) {
-          const part = isShared ? partOf(config, dir, one) : dir;
-          for (const rows of rowsIn(part)) {
-            carried.streams += rows.filter(({ table }) => table === 'checkpoint').length;
-            carried.pages += rows.filter(({ table }) => table === 'page').length;
-            await one.log.commit(rows);
-          }
-          await one.log.commit(mark(one, { state: 'done', from }, deps));
+  using _lock = takeLock(dir);
+  importBackfillFiles({ dir, sync: 'full', keepMs: 0 });
+  const from = printOf(config, dir);
+  return await withShards(kafka, deps, {
+    requested: shardsOf(config),
+    work: async (taken, control) => {
+      const left = await toImport(taken, { from, isImporting: control.isImporting, kafka });
+      const isShared = (kafka.shards ?? 1) > 1;
+      // One record, so that no shard is worked on while another has nothing yet.
+      if (isShared) await control.importing(true);
+      const carried = { streams: 0, pages: 0 };
+      const targets = left.filter(({ shard }) => shardsOf(config).includes(shard));
+      for (const one of targets) await one.log.commit(mark(one, { state: 'begun', from }, deps));
+      for (const one of targets) {
+        const part = isShared ? partOf(config, dir, one) : dir;
+        for (const rows of rowsIn(part)) {
+          carried.streams += rows.filter(({ table }) => table === 'checkpoint').length;
+          carried.pages += rows.filter(({ table }) => table === 'page').length;
+          await one.log.commit(rows);
         }
-        if (isShared) await control.importing(false);
-        return { ...carried, aside: null };
-      },
-    });
-  } finally {
-    lock.release();
-  }
+        await one.log.commit(mark(one, { state: 'done', from }, deps));
+      }
+      if (isShared) await control.importing(false);
+      return { ...carried, aside: null };
+    },
+  });
 }
 
 /** Carries the state in Kafka into a directory, beside the database that is there. */

@@ -57,16 +57,12 @@ export async function takeOverSent(
   try {
     await topic.readAll();
     if (topic.positions.size === 0 && !topic.hasSenders) return;
-    const store = new Store({ dir, sync: 'none', keepMs: 0 });
-    try {
-      if (topic.hasSenders) {
-        await topic.stopSenders(store.numbering);
-        await topic.readAll();
-      }
-      for (const sink of topic.positions.keys()) takeOver(store, { sink, topic, clock, log });
-    } finally {
-      store.close();
+    using store = new Store({ dir, sync: 'none', keepMs: 0 });
+    if (topic.hasSenders) {
+      await topic.stopSenders(store.numbering);
+      await topic.readAll();
     }
+    for (const sink of topic.positions.keys()) takeOver(store, { sink, topic, clock, log });
   } finally {
     await topic.close();
   }

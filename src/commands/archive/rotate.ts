@@ -62,30 +62,24 @@ async function rotated(
     : signingKeyGiven(to);
   const { dir } = config.state;
   if (!hasState(dir)) throw new UsageError(`nothing has run with this config: ${dir} is empty`);
-  const lock = takeLock(dir);
-  try {
-    const clock = systemClock();
-    const size = await rotateKey(
-      {
-        store: await openStore(settings.location, settings),
-        ...{ clock, staleMs, signer: signerOf(settings), shard: settings.shard },
-        spool: lookInto(dir, '', (store) => store.id),
-        mark: lookInto(dir, null, (store) => store.progress(name).mark),
-        async remember(mark) {
-          const step = { position: 0, mark };
-          changeState(config.state, (store) => store.acknowledge(name, step, clock.now()));
-        },
+  using _lock = takeLock(dir);
+  const clock = systemClock();
+  const size = await rotateKey(
+    {
+      store: await openStore(settings.location, settings),
+      ...{ clock, staleMs, signer: signerOf(settings), shard: settings.shard },
+      spool: lookInto(dir, '', (store) => store.id),
+      mark: lookInto(dir, null, (store) => store.progress(name).mark),
+      async remember(mark) {
+        const step = { position: 0, mark };
+        changeState(config.state, (store) => store.acknowledge(name, step, clock.now()));
       },
-      next,
-    );
-    err(`${name}: its ${size} entries are signed by both keys, and later entries by the new one`);
-    err(
-      `now name it in the config${isConfig ? `, as ${to} does` : `: signing_key: \${file:${to}}`}`,
-    );
-    out(next.verifier.vkey);
-  } finally {
-    lock.release();
-  }
+    },
+    next,
+  );
+  err(`${name}: its ${size} entries are signed by both keys, and later entries by the new one`);
+  err(`now name it in the config${isConfig ? `, as ${to} does` : `: signing_key: \${file:${to}}`}`);
+  out(next.verifier.vkey);
 }
 
 /** The archive of that name, or the only one. */
