@@ -133,6 +133,10 @@ export abstract class ControlLog {
     await this.#producer?.disconnect().catch(() => undefined);
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
   async #end(): Promise<bigint | null> {
     try {
       const { topic } = this.#place;

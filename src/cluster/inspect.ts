@@ -40,23 +40,19 @@ export async function* inspectCluster(
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<ClusterFinding> {
-  const asking = new OwnerQuery(settings, clock);
+  using asking = new OwnerQuery(settings, clock);
   signal.addEventListener('abort', () => asking.close(), { once: true });
-  try {
-    const failed = yield* brokerFindings(asking, settings);
-    if (failed) return;
-    const topics = topicsOf(settings);
-    const found = await asking.cluster(topics);
-    for (const topic of topics) {
-      const described = found.topics.find(({ name }) => name === topic);
-      const mayRead = yield* topicFindings(asking, { settings, topic, described });
-      if (mayRead) yield* foreignFindings(settings, topic, clock);
-    }
-    yield await transactionFinding(asking, settings);
-    yield await groupFinding(asking, settings);
-  } finally {
-    asking.close();
+  const failed = yield* brokerFindings(asking, settings);
+  if (failed) return;
+  const topics = topicsOf(settings);
+  const found = await asking.cluster(topics);
+  for (const topic of topics) {
+    const described = found.topics.find(({ name }) => name === topic);
+    const mayRead = yield* topicFindings(asking, { settings, topic, described });
+    if (mayRead) yield* foreignFindings(settings, topic, clock);
   }
+  yield await transactionFinding(asking, settings);
+  yield await groupFinding(asking, settings);
 }
 
 /** Returns whether no broker can be reached. */
@@ -179,7 +175,7 @@ async function* foreignFindings(
   clock: Clock,
 ): AsyncGenerator<ClusterFinding> {
   if (topic === `${settings.prefix}.control`) return;
-  const client = new LogClient(settings, clock);
+  using client = new LogClient(settings, clock);
   try {
     const reading = { clock, stalledMs: firstRecordsMsMax };
     for await (const records of committedRecords(client, { topic, partition: 0 }, reading)) {
@@ -188,8 +184,6 @@ async function* foreignFindings(
     }
   } catch (error) {
     yield { subject: `topic ${topic}`, cause: clusterError(error, `reading ${topic}`) };
-  } finally {
-    client.close();
   }
 }
 

@@ -44,12 +44,8 @@ export async function processesOf(
   settings: StateLogSettings,
   clock: Clock,
 ): Promise<readonly ClusterProcess[]> {
-  const asking = new OwnerQuery(settings, clock);
-  try {
-    return await askForProcesses(asking, settings, { clock, waitMs: 0 });
-  } finally {
-    asking.close();
-  }
+  using asking = new OwnerQuery(settings, clock);
+  return await askForProcesses(asking, settings, { clock, waitMs: 0 });
 }
 
 /**

@@ -124,6 +124,10 @@ export class OwnerQuery {
     this.#connections.cut();
   }
 
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
   async #withCoordinator<T>(
     type: 0 | 1,
     key: string,

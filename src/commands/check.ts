@@ -76,39 +76,35 @@ export const check = defineCommand({
     }
     const opened = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
     const clock = new ClockCheck(opened.clock);
-    const tools = {
+    await using tools = {
       ...opened,
       http: clock.listening(opened.http),
       lockFile: await locksBeside(config, opened),
     };
-    try {
-      const plan = planFrom(config, tools);
-      const moves = new MovesKnown(config, plan);
-      await reportConfig(config, plan, deps, moves, []);
-      if (why) await reportWhy(config, plan, deps);
-      let isWell = true;
-      for await (const answer of answersOf(config, plan, { tools, setup, sendTest, sink, moves })) {
-        isWell &&= answer[1] === null;
-        deps.out(answerText(answer));
-      }
-      const wrong = clock.verdict();
-      // Elsewhere records bring their own times; an archive proves when it had them.
-      const isProof = plan.sinks.some(({ definition }) => definition.takes === 'pages');
-      if (wrong !== null) {
-        isWell &&= !isProof;
-        deps.out(answerText(isProof ? ['clock', wrong] : [wrong.message, null, true]));
-      }
-      if (sink === undefined) {
-        // By now responses may have named dates.
-        for (const line of moves.endLines()) deps.out(line);
-        for await (const note of descriptionNotes(plan)) {
-          deps.out(`${painted('note', 'warn')}  ${note}`);
-        }
-      }
-      return isWell ? 0 : 3;
-    } finally {
-      await tools.http.close();
+    const plan = planFrom(config, tools);
+    const moves = new MovesKnown(config, plan);
+    await reportConfig(config, plan, deps, moves, []);
+    if (why) await reportWhy(config, plan, deps);
+    let isWell = true;
+    for await (const answer of answersOf(config, plan, { tools, setup, sendTest, sink, moves })) {
+      isWell &&= answer[1] === null;
+      deps.out(answerText(answer));
     }
+    const wrong = clock.verdict();
+    // Elsewhere records bring their own times; an archive proves when it had them.
+    const isProof = plan.sinks.some(({ definition }) => definition.takes === 'pages');
+    if (wrong !== null) {
+      isWell &&= !isProof;
+      deps.out(answerText(isProof ? ['clock', wrong] : [wrong.message, null, true]));
+    }
+    if (sink === undefined) {
+      // By now responses may have named dates.
+      for (const line of moves.endLines()) deps.out(line);
+      for await (const note of descriptionNotes(plan)) {
+        deps.out(`${painted('note', 'warn')}  ${note}`);
+      }
+    }
+    return isWell ? 0 : 3;
   },
 });
 
@@ -131,18 +127,14 @@ function ofFirstShard(config: Config): Config {
 
 /** Prepares a sink's destination, sends a test event, and reports the result; true: accepted. */
 export async function askSink(config: Config, name: string, deps: CommandDeps): Promise<boolean> {
-  const tools = openTools(await openLog({ level: 'error', form: logForm(process.stderr) }));
-  try {
-    const plan = planFrom(config, tools);
-    const wishes = { tools, setup: true, sendTest: true, sink: name };
-    for await (const answer of answersOf(config, plan, wishes)) {
-      deps.out(answerText(answer));
-      if (answer[1] !== null) return false;
-    }
-    return true;
-  } finally {
-    await tools.http.close();
+  await using tools = openTools(await openLog({ level: 'error', form: logForm(process.stderr) }));
+  const plan = planFrom(config, tools);
+  const wishes = { tools, setup: true, sendTest: true, sink: name };
+  for await (const answer of answersOf(config, plan, wishes)) {
+    deps.out(answerText(answer));
+    if (answer[1] !== null) return false;
   }
+  return true;
 }
 
 async function reportWhy(config: Config, plan: WholePlan, { out }: CommandDeps): Promise<void> {

@@ -98,7 +98,7 @@ async function previewLive(
   const config = await loadConfig(wish.config, { env });
   refuseUnknown('live', wish.source, Object.keys(config.sources));
   refuseUnknown('sink', wish.sink, Object.keys(config.sinks));
-  const tools = openTools(await openLog({ level: 'error', form: logForm(process.stderr) }));
+  await using tools = openTools(await openLog({ level: 'error', form: logForm(process.stderr) }));
   try {
     const plan = planFrom(config, tools);
     const source = plan.sources.find(({ name }) => name === wish.source);
@@ -131,8 +131,6 @@ async function previewLive(
     if (error instanceof UsageError) throw error;
     err(failureText(asExportError(error, `requesting a record of ${wish.source}`)));
     return 3;
-  } finally {
-    await tools.http.close();
   }
 }
 

@@ -35,40 +35,38 @@ const register = defineCommand({
   async run({ config: file, source: name, answer: into, logLevel = 'error' }, { env, out, err }) {
     const config = await loadConfig(file, { env });
     refuseUnknown('source', name, Object.keys(config.sources));
-    const tools = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
-    try {
-      const plan = planFrom(config, tools);
-      const source = plan.sources.find((one) => one.name === name);
-      const [stream] = source?.streams ?? [];
-      const client = plan.upstreams.get(source?.upstream ?? '');
-      if (stream?.kind !== 'push' || client === undefined) {
-        throw new UsageError(`--source: ${name} is no webhooks source`);
-      }
-      const { url, events } = stream.registration;
-      if (url === null) {
-        throw new UsageError(
-          `sources.${name}.url is required: no sender can reach ${stream.listen.host}`,
-        );
-      }
-      const kept = into === undefined ? null : newFile(into);
-      const body = { url, events };
-      const idempotencyKey = createHash('sha256').update(JSON.stringify(body)).digest('hex');
-      const answer = await client.get(
-        { path: '/webhooks', template: '/webhooks', query: [], body, idempotencyKey },
-        AbortSignal.timeout(answerWithinMs),
-      );
-      if (answer.outcome !== 'ok') {
-        err(failureText(answer.cause));
-        if (answer.status === 403) err('  Registering needs the scope webhooks:manage.');
-        return 3;
-      }
-      if (kept !== null) writeFileSync(kept, answer.body);
-      out(`registered${idText(answer.body)}: ${url}`);
-      out(`for ${events.join(', ')}`);
-      return 0;
-    } finally {
-      await tools.http.close();
+    await using tools = openTools(
+      await openLog({ level: logLevel, form: logForm(process.stderr) }),
+    );
+    const plan = planFrom(config, tools);
+    const source = plan.sources.find((one) => one.name === name);
+    const [stream] = source?.streams ?? [];
+    const client = plan.upstreams.get(source?.upstream ?? '');
+    if (stream?.kind !== 'push' || client === undefined) {
+      throw new UsageError(`--source: ${name} is no webhooks source`);
     }
+    const { url, events } = stream.registration;
+    if (url === null) {
+      throw new UsageError(
+        `sources.${name}.url is required: no sender can reach ${stream.listen.host}`,
+      );
+    }
+    const kept = into === undefined ? null : newFile(into);
+    const body = { url, events };
+    const idempotencyKey = createHash('sha256').update(JSON.stringify(body)).digest('hex');
+    const answer = await client.get(
+      { path: '/webhooks', template: '/webhooks', query: [], body, idempotencyKey },
+      AbortSignal.timeout(answerWithinMs),
+    );
+    if (answer.outcome !== 'ok') {
+      err(failureText(answer.cause));
+      if (answer.status === 403) err('  Registering needs the scope webhooks:manage.');
+      return 3;
+    }
+    if (kept !== null) writeFileSync(kept, answer.body);
+    out(`registered${idText(answer.body)}: ${url}`);
+    out(`for ${events.join(', ')}`);
+    return 0;
   },
 });
 

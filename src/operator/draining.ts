@@ -90,13 +90,9 @@ async function withControl(
   work: (control: Control) => Promise<void>,
 ): Promise<void> {
   const { Control } = await import('../cluster/kafka.ts');
-  const control = new Control(kafkaOf(config), systemClock());
-  try {
-    await control.readAll();
-    await work(control);
-  } finally {
-    await control.close();
-  }
+  await using control = new Control(kafkaOf(config), systemClock());
+  await control.readAll();
+  await work(control);
 }
 
 function late(instance: string): ExportError {

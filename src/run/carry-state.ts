@@ -252,7 +252,7 @@ async function shardsHeld(kafka: MemberSettings, clock: Clock): Promise<readonly
     import('../cluster/kafka.ts'),
     import('../cluster/index.ts'),
   ]);
-  const client = new LogClient(kafka, clock);
+  using client = new LogClient(kafka, clock);
   try {
     const held: number[] = [];
     for (let shard = 0; shard < shards; shard += 1) {
@@ -261,7 +261,5 @@ async function shardsHeld(kafka: MemberSettings, clock: Clock): Promise<readonly
     return held;
   } catch (error) {
     throw clusterError(error, `looking for the state ${kafka.prefix}`);
-  } finally {
-    client.close();
   }
 }

@@ -124,7 +124,7 @@ export async function agreeOnShards(
   if (control.hasOldGroups) await refuseOldGroups(settings, { clock, isClosed: false });
   if (control.shards !== null || shards === 1) return;
   const { LogClient, ensureTopics, clusterError } = await import('../cluster/kafka.ts');
-  const client = new LogClient(settings, clock);
+  using client = new LogClient(settings, clock);
   try {
     await ensureTopics(client, settings);
     const isBegun = (await client.end(shardNames({ ...settings, shard: 0 }).state)) > 0n;
@@ -136,8 +136,6 @@ export async function agreeOnShards(
     if (control.shards === null) await control.divide(shards);
   } catch (error) {
     throw clusterError(error, `looking for the state ${prefix}`);
-  } finally {
-    client.close();
   }
 }
 
@@ -153,7 +151,7 @@ async function refuseOldGroups(
   const groups = oldOwnersOf(settings);
   if (groups.length === 0) return;
   const { OwnerQuery } = await import('../cluster/kafka.ts');
-  const query = new OwnerQuery(settings, clock);
+  using query = new OwnerQuery(settings, clock);
   const refuse = async (group: string) => {
     const count = await query.memberCount(group);
     if (count === null && !isClosed) throw withoutOldRight(settings, group);
@@ -163,11 +161,7 @@ async function refuseOldGroups(
       next: 'Stop the processes of the older version on all machines, then start this version. Both must not run at the same time. Nothing was lost.',
     });
   };
-  try {
-    await Promise.all(groups.map(refuse));
-  } finally {
-    query.close();
-  }
+  await Promise.all(groups.map(refuse));
 }
 
 function withoutOldRight({ prefix }: MemberSettings, group: string): ExportError {

@@ -52,14 +52,10 @@ export async function homesFault(config: Placed, clock: Clock): Promise<ExportEr
   const { kafka } = config.state;
   if (kafka === null || !isShared(config)) return null;
   const { Control: ControlTopic } = await import('../cluster/kafka.ts');
-  const control = new ControlTopic(kafka, clock);
-  try {
-    await control.readAll();
-    const { misplaced, found } = await homesOf(config, { control, clock });
-    return misplaced.length === 0 ? null : refused(config, misplaced, found);
-  } finally {
-    await control.close();
-  }
+  await using control = new ControlTopic(kafka, clock);
+  await control.readAll();
+  const { misplaced, found } = await homesOf(config, { control, clock });
+  return misplaced.length === 0 ? null : refused(config, misplaced, found);
 }
 
 /**

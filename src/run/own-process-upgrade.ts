@@ -53,19 +53,15 @@ export async function takeOverSent(
   kafka: StateLogSettings,
   { dir, clock, log }: Upgrade,
 ): Promise<void> {
-  const topic = new SentTopic(kafka, clock);
-  try {
+  await using topic = new SentTopic(kafka, clock);
+  await topic.readAll();
+  if (topic.positions.size === 0 && !topic.hasSenders) return;
+  using store = new Store({ dir, sync: 'none', keepMs: 0 });
+  if (topic.hasSenders) {
+    await topic.stopSenders(store.numbering);
     await topic.readAll();
-    if (topic.positions.size === 0 && !topic.hasSenders) return;
-    using store = new Store({ dir, sync: 'none', keepMs: 0 });
-    if (topic.hasSenders) {
-      await topic.stopSenders(store.numbering);
-      await topic.readAll();
-    }
-    for (const sink of topic.positions.keys()) takeOver(store, { sink, topic, clock, log });
-  } finally {
-    await topic.close();
   }
+  for (const sink of topic.positions.keys()) takeOver(store, { sink, topic, clock, log });
 }
 
 /** Each report counts once: a later start may find it beside a newer mark of the same position. */

@@ -15,12 +15,10 @@ const silent: Log = {
 
 /** The streams, sinks and routes of a config. */
 export async function planToLook(config: Config): Promise<WholePlan> {
-  const tools = openTools(silent);
+  await using tools = openTools(silent);
   try {
     return planFrom(config, tools);
   } catch (error) {
     throw asExportError(error, 'making the streams of the config');
-  } finally {
-    await tools.http.close();
   }
 }

@@ -16,7 +16,7 @@ import {
 } from '../upstream/index.ts';
 
 /** Everything that upstreams, sources and sinks are made with. */
-export interface BootTools extends Tools {
+export interface BootTools extends Tools, AsyncDisposable {
   readonly http: OwnHttpClient;
   readonly throttles: Throttles;
   readonly tokens: Tokens;
@@ -43,5 +43,6 @@ export function openTools(log: Log): BootTools {
     throttles: openThrottles({ clock, random, permit }),
     tokens: openTokens({ clock, http, log, random }),
     ends: new EndsByUpstream(clock),
+    [Symbol.asyncDispose]: () => http.close(),
   };
 }

@@ -147,6 +147,10 @@ export class LogClient {
     this.#connections.cut();
   }
 
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
   #offset(
     { topic, partition }: TopicPartition,
     timestamp: bigint,

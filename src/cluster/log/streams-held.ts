@@ -16,7 +16,7 @@ export async function streamsHeld(
   settings: StateLogSettings,
   clock: Clock,
 ): Promise<ReadonlySet<string>> {
-  const client = new LogClient(settings, clock);
+  using client = new LogClient(settings, clock);
   const held = new Set<string>();
   try {
     const { state } = shardNames(settings);
@@ -33,7 +33,5 @@ export async function streamsHeld(
     return held;
   } catch (error) {
     throw clusterError(error, `looking for streams in ${settings.prefix}`);
-  } finally {
-    client.close();
   }
 }

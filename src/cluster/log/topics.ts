@@ -131,7 +131,7 @@ export async function usedShards(
   settings: StateLogSettings,
   clock: Clock,
 ): Promise<readonly number[]> {
-  const client = new LogClient(settings, clock);
+  using client = new LogClient(settings, clock);
   try {
     if (!(await client.has(shardNames(settings).state.topic))) return [];
     const shards = Array.from({ length: settings.shards ?? 1 }, (_, shard) => shard);
@@ -141,7 +141,5 @@ export async function usedShards(
     return shards.filter((shard) => (ends[shard] ?? 0n) > 0n);
   } catch (error) {
     throw clusterError(error, 'looking for shards in use');
-  } finally {
-    client.close();
   }
 }

@@ -38,10 +38,6 @@ async function compared(
   proposals: Proposals,
   level: NonNullable<Parameters<typeof openLog>[0]['level']>,
 ): Promise<Proposals> {
-  const tools = openTools(await openLog({ level, form: logForm(process.stderr) }));
-  try {
-    return await withBothSides(proposals, planFrom(config, tools));
-  } finally {
-    await tools.http.close();
-  }
+  await using tools = openTools(await openLog({ level, form: logForm(process.stderr) }));
+  return await withBothSides(proposals, planFrom(config, tools));
 }
