@@ -19,8 +19,6 @@ import {
   type SinkProgress,
   type Spool,
   type SpoolGauge,
-  type StreamMemory,
-  type TrailEntry,
   uidBytes,
 } from '../contracts/index.ts';
 import type { BackfillProgress, BackfillRequest } from './backfills.ts';
@@ -160,6 +158,23 @@ class WorkerSpool implements OwnSpool {
   #closed = false;
   #report: () => void = () => undefined;
 
+  // The thread alone answers these.
+  readonly requests: OwnSpool['requests'] = () => this.#thread.ask('requests');
+  readonly settle: OwnSpool['settle'] = (...of) => this.#thread.ask('settle', ...of);
+  readonly noteRequest: OwnSpool['noteRequest'] = (...of) => this.#thread.ask('inform', ...of);
+  readonly takeUp: OwnSpool['takeUp'] = async (...of) =>
+    void (await this.#thread.ask('takeUp', ...of));
+  readonly withdraw: OwnSpool['withdraw'] = (...of) => this.#thread.ask('withdraw', ...of);
+  readonly leave: OwnSpool['leave'] = (...of) => this.#thread.ask('leave', ...of);
+  readonly moved: OwnSpool['moved'] = (...of) => this.#thread.ask('moved', ...of);
+  readonly sinkGaps: OwnSpool['sinkGaps'] = (...of) => this.#thread.ask('sinkGaps', ...of);
+  readonly settleSinks: OwnSpool['settleSinks'] = (...of) => this.#thread.ask('settleSinks', ...of);
+  readonly unreported: OwnSpool['unreported'] = () => this.#thread.ask('unreported');
+  readonly reported: OwnSpool['reported'] = (...of) => this.#thread.ask('reported', ...of);
+  readonly recall: OwnSpool['recall'] = (...of) => this.#thread.ask('recall', ...of);
+  readonly trail: OwnSpool['trail'] = (...of) => this.#thread.ask('trail', ...of);
+  readonly entities: OwnSpool['entities'] = (...of) => this.#thread.ask('entities', ...of);
+
   constructor(settings: SpoolSettings, thread: SpoolThread, lock: Lock, opened: WorkerReplies) {
     this.#settings = settings;
     this.#sinks = settings.sinks;
@@ -291,34 +306,6 @@ class WorkerSpool implements OwnSpool {
       .catch(() => signal.throwIfAborted());
   }
 
-  requests(): Promise<readonly Request[]> {
-    return this.#thread.ask('requests');
-  }
-
-  settle(request: number, answer: Json): Promise<void> {
-    return this.#thread.ask('settle', request, answer);
-  }
-
-  leave(backfill: BackfillRequest, last: BackfillProgress): Promise<void> {
-    return this.#thread.ask('leave', backfill, last);
-  }
-
-  async takeUp(...asked: Parameters<OwnSpool['takeUp']>): Promise<void> {
-    await this.#thread.ask('takeUp', ...asked);
-  }
-
-  withdraw(request: number): Promise<void> {
-    return this.#thread.ask('withdraw', request);
-  }
-
-  noteRequest(request: number, progress: Json): Promise<void> {
-    return this.#thread.ask('inform', request, progress);
-  }
-
-  moved(stream: string): Promise<void> {
-    return this.#thread.ask('moved', stream);
-  }
-
   async cutOver(wish: CutoverWish): Promise<Cutover> {
     const turned = await this.#thread.ask('cutOver', wish);
     if (turned.isDone && wish.phase === 'cut_over') this.#cutOver.add(wish.pair);
@@ -331,22 +318,6 @@ class WorkerSpool implements OwnSpool {
     this.#sinks = sinks;
     this.#reached.keep(sinks);
     for (const sink of this.#readers.keys()) if (!sinks.includes(sink)) this.#readers.delete(sink);
-  }
-
-  sinkGaps(sinks: readonly string[]): Promise<readonly SinkGap[]> {
-    return this.#thread.ask('sinkGaps', sinks);
-  }
-
-  settleSinks(running: RunningSinks): Promise<void> {
-    return this.#thread.ask('settleSinks', running);
-  }
-
-  unreported(): Promise<readonly Released[]> {
-    return this.#thread.ask('unreported');
-  }
-
-  reported(released: Released): Promise<void> {
-    return this.#thread.ask('reported', released);
   }
 
   onReleased(report: () => void): void {
@@ -364,18 +335,6 @@ class WorkerSpool implements OwnSpool {
 
   async acknowledge(sink: string, step: Acknowledgement): Promise<void> {
     await this.#thread.ask('acknowledge', sink, step);
-  }
-
-  recall(stream: string): Promise<StreamMemory> {
-    return this.#thread.ask('recall', stream);
-  }
-
-  trail(stream: string): Promise<readonly TrailEntry[]> {
-    return this.#thread.ask('trail', stream);
-  }
-
-  entities(...asked: Parameters<Spool['entities']>): ReturnType<Spool['entities']> {
-    return this.#thread.ask('entities', ...asked);
   }
 
   note(
