@@ -150,11 +150,7 @@ function isUnseen(bytes: Uint8Array, at: number): boolean {
  */
 export function isPlain(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
-    const byte = bytes[at] as number;
-    if (byte === 0x7f) return false;
-    const next = bytes[at + 1] as number;
-    if (byte === 0xc2 && next < 0xa0) return false;
-    if (byte === 0xe2 && next === 0x80 && ((bytes[at + 2] as number) & 0xfe) === 0xa8) return false;
+    if (bytes[at] === del || isUnseen(bytes, at)) return false;
   }
   return true;
 }
