@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { secret } from '../../src/contracts/config.ts';
-import { ExportError, type HttpResponse, Secret } from '../../src/contracts/index.ts';
+import { ExportError, formEncoded, type HttpResponse, Secret } from '../../src/contracts/index.ts';
 import {
   type FailedAnswer,
   type HttpReceiver,
@@ -199,10 +199,6 @@ export function authorised<R extends HttpReceiver>(receiver: R, header: Secret):
 /** 401, and UNAUTHENTICATED of gRPC. */
 function isTokenRejected({ details }: ExportError): boolean {
   return details.status === 401 || details.grpc_status === 16;
-}
-
-function formEncoded(text: string): string {
-  return new URLSearchParams({ v: text }).toString().slice(2);
 }
 
 function wordsWithout(response: HttpResponse, sent: readonly string[]): string {

@@ -149,7 +149,7 @@ export {
   tlsFileKeys,
   tlsNotices,
 } from './tls-files.ts';
-export { type GrantedToken, tokenIn } from './token-answer.ts';
+export { formEncoded, type GrantedToken, tokenIn } from './token-answer.ts';
 export {
   type Clock,
   type FileLock,

@@ -1,4 +1,4 @@
-// The response of a token endpoint (RFC 6749, section 5.1), for upstreams and sinks. Invariant: a text that could forge a
+// The request to a token endpoint and its response (RFC 6749, section 5.1), for upstreams and sinks. Invariant: a text that could forge a
 // header is no token.
 
 import type { JsonObject } from './json.ts';
@@ -19,6 +19,11 @@ export function tokenIn(body: JsonObject): GrantedToken | null {
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return null;
   if (typeof type === 'string' && type.toLowerCase() !== 'bearer') return null;
   return { token, lifeMs: lifeOf(life) };
+}
+
+/** A text as in a form (`application/x-www-form-urlencoded`), in which clients write their id and secret. */
+export function formEncoded(text: string): string {
+  return new URLSearchParams({ v: text }).toString().slice(2);
 }
 
 /** Microsoft's metadata service writes the number as text. */

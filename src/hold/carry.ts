@@ -2,11 +2,12 @@
 // of an old one. Invariants: the old database is kept; no incomplete database ever has the final
 // name.
 
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from './database.ts';
 import { deliveredName } from './delivered.ts';
 import { everyRow, type OutboxRow } from './outbox.ts';
+import { syncPath } from './private-files.ts';
 import { reachedName } from './reached.ts';
 import { databaseName } from './schema.ts';
 import { Statements } from './statements.ts';
@@ -41,7 +42,7 @@ export function* rowsIn(dir: string): Generator<readonly OutboxRow[]> {
  */
 export function putDatabase(from: string, to: string, now: number): string | null {
   const [source, place] = [join(from, databaseName), join(to, databaseName)];
-  sync(source);
+  syncPath(source);
   const hadOne = existsSync(place);
   const aside = `${place}.before-${new Date(now).toISOString().replaceAll(':', '-')}`;
   if (hadOne) {
@@ -52,15 +53,6 @@ export function putDatabase(from: string, to: string, now: number): string | nul
   // These files describe deliveries from the previous database.
   for (const name of [deliveredName, reachedName]) rmSync(join(to, name), { force: true });
   renameSync(source, place);
-  sync(to);
+  syncPath(to);
   return hadOne ? aside : null;
-}
-
-function sync(path: string): void {
-  const file = openSync(path, 'r');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
 }

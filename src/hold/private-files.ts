@@ -1,7 +1,15 @@
 // Files and directories that only their owner can read, whatever the umask: they hold security
 // events, and checkpoints hold cursors, which are a kind of credential.
 
-import { chmodSync, closeSync, existsSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { makeDirectory } from '../contracts/index.ts';
 
 const fileMode = 0o600;
@@ -31,4 +39,14 @@ export function replacePrivateFile(path: string, text: string, durable = false):
   makePrivateFile(next);
   writeFileSync(next, text, { flush: durable });
   renameSync(next, path);
+}
+
+/** Flushes a file, or the entries of a directory, to the disk. */
+export function syncPath(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }

@@ -12,7 +12,7 @@
 // read again; a start that is interrupted at any point is completed by the next; nothing found is
 // ever deleted.
 
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Epoch, NewPage, Offset } from '../contracts/index.ts';
@@ -21,7 +21,7 @@ import { openDatabase, openToLook, storeError } from './database.ts';
 import { type DeliveredCopy, readDelivered, writeDelivered } from './delivered.ts';
 import { takeLock } from './lock.ts';
 import { addOutbox, noteDifferences } from './outbox.ts';
-import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
+import { makePrivateDirectory, makePrivateFile, syncPath } from './private-files.ts';
 import { withReserve } from './reserve.ts';
 import { nothingSalvaged, type Salvaged, salvage } from './salvage.ts';
 import { databaseName, type Sync } from './schema.ts';
@@ -95,7 +95,7 @@ function checkAndRepair(settings: RepairSettings): Repaired | null {
     const rebuilt = rebuild(settings, copy);
     if (settings.isCache === true) noteRepair(settings);
     renameSync(join(dir, partial), join(dir, repaired));
-    syncDirectory(dir);
+    syncPath(dir);
     const aside = replace(dir);
     writeDelivered(dir, rebuilt.copy, settings.sync !== 'none');
     return { damage, aside, ...rebuilt.report };
@@ -117,7 +117,7 @@ function damageIn(dir: string, copy: DeliveredCopy | null): string | null {
 function replace(dir: string): string | null {
   const aside = setAside(dir);
   renameSync(join(dir, repaired), join(dir, databaseName));
-  syncDirectory(dir);
+  syncPath(dir);
   return aside;
 }
 
@@ -132,22 +132,13 @@ function setAside(dir: string): string | null {
     renameSync(join(dir, name), join(aside, name));
     makePrivateFile(join(aside, name));
   }
-  syncDirectory(aside);
-  syncDirectory(dir);
+  syncPath(aside);
+  syncPath(dir);
   return aside;
 }
 
 function remove(dir: string, name: string): void {
   for (const suffix of suffixes) rmSync(join(dir, name + suffix), { force: true });
-}
-
-function syncDirectory(path: string): void {
-  const directory = openSync(path, 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
 }
 
 interface Rebuilt {

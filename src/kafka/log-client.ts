@@ -3,4 +3,4 @@
 
 export { Client, type Transaction } from './platformatic-client.ts';
 export { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
-export { kafkaFailureOf } from './platformatic-errors.ts';
+export { kafkaFailureOf, rejecting } from './platformatic-errors.ts';

@@ -16,6 +16,15 @@ export function kafkaFailureOf(error: unknown, what?: string): KafkaFailure {
   return new KafkaFailure(kind, `${what}: ${message}`, { answered, cause });
 }
 
+/** Resolves as the promise; rejects with the failure for its error. */
+export async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw kafkaFailureOf(error, what);
+  }
+}
+
 interface LibraryError extends Error {
   readonly code?: unknown;
   /** For a protocol error: its name, and the broker's message. */

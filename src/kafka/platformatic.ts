@@ -6,7 +6,7 @@
 import { crc32c } from '@platformatic/kafka';
 import { invariant } from '../contracts/index.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
-import { kafkaFailureOf } from './platformatic-errors.ts';
+import { kafkaFailureOf, rejecting } from './platformatic-errors.ts';
 import { PlatformaticRequests } from './platformatic-requests.ts';
 import type {
   CommittedPosition,
@@ -174,12 +174,4 @@ function clientOf({ brokers, clientId, timeoutMs, sasl, tls, transactions }: Kaf
       ...(transactions === undefined ? {} : { transactionalId: transactions.id }),
     },
   });
-}
-
-async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    throw kafkaFailureOf(error, what);
-  }
 }

@@ -5,6 +5,7 @@
 
 import {
   ExportError,
+  formEncoded,
   type HttpRequest,
   type HttpResponse,
   type JsonObject,
@@ -93,10 +94,6 @@ function basic(id: string, secret: string, encoding: ClientCredential['basicEnco
   const [user, password] =
     encoding === 'raw' ? [id, secret] : [formEncoded(id), formEncoded(secret)];
   return `Basic ${Buffer.from(`${user}:${password}`, 'utf8').toString('base64')}`;
-}
-
-function formEncoded(text: string): string {
-  return new URLSearchParams({ v: text }).toString().slice(2);
 }
 
 /** Classifies the endpoint's response. */

@@ -4,7 +4,8 @@
 // cannot index are refused with its reason. Invariant: a response counts only if it is a `_bulk`
 // response for exactly the sent events, in their order.
 
-import { isObject, type Json, type JsonObject } from '../../../src/contracts/index.ts';
+import { isObject, type JsonObject } from '../../../src/contracts/index.ts';
+import { parsedJson } from '../../shared/parsed-json.ts';
 
 /** The result of one event with its reason; `denied`: no permission to write it. */
 export interface ItemAnswer {
@@ -35,7 +36,7 @@ export function readBulkAnswer(
   body: Uint8Array,
   uids: readonly string[],
 ): readonly ItemAnswer[] | null {
-  const answer = parsed(body);
+  const answer = parsedJson(body);
   if (!isObject(answer) || !Array.isArray(answer.items)) return null;
   if (answer.items.length !== uids.length) return null;
   const answers: ItemAnswer[] = [];
@@ -84,12 +85,4 @@ function errorWords({ type, reason, caused_by: cause }: JsonObject): string {
   const own = [type, reason].filter((word) => typeof word === 'string').join(': ');
   const below = isObject(cause) ? errorWords(cause) : '';
   return below === '' || own.includes(below) ? own : `${own}; ${below}`;
-}
-
-function parsed(body: Uint8Array): Json | undefined {
-  try {
-    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }

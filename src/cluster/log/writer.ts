@@ -4,7 +4,7 @@
 
 import { ProduceAcks } from '@platformatic/kafka';
 import { KafkaFailure } from '../../kafka/index.ts';
-import { Client, kafkaFailureOf, type Transaction } from '../../kafka/log-client.ts';
+import { Client, rejecting, type Transaction } from '../../kafka/log-client.ts';
 import type { TopicPartition } from './client.ts';
 import { connectionOf, type StateLogSettings } from './settings.ts';
 
@@ -55,7 +55,7 @@ export class TransactionalWriter {
 
   /** Fences the earlier writer with this id. When it resolves, the open transaction of that writer is ended. */
   async begin(): Promise<void> {
-    this.#transaction ??= await reported(this.#client.beginTransaction());
+    this.#transaction ??= await rejecting(this.#client.beginTransaction());
   }
 
   /**
@@ -75,7 +75,7 @@ export class TransactionalWriter {
         // The protocol uses null for a deleted key, and the library writes it; its types do not know it.
         value: value as Buffer,
       }));
-      const { offsets = [] } = await reported(
+      const { offsets = [] } = await rejecting(
         transaction.send({ messages, compression: 'none', acks: ProduceAcks.ALL }),
       );
       for (const { topic, partition, offset } of offsets) {
@@ -83,7 +83,7 @@ export class TransactionalWriter {
         if (!firsts.has(key)) firsts.set(key, offset);
       }
     }
-    await reported(transaction.commit(), 'the outcome of the commit is not known');
+    await rejecting(transaction.commit(), 'the outcome of the commit is not known');
     this.#transaction = null;
     return firsts;
   }
@@ -111,12 +111,4 @@ function* requestsOf(records: readonly NewRecord[]): Iterable<readonly NewRecord
     bytes += size;
   }
   if (some.length > 0) yield some;
-}
-
-async function reported<T>(promise: Promise<T>, what?: string): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    throw kafkaFailureOf(error, what);
-  }
 }

@@ -4,7 +4,7 @@
 import { type ClassChange, type Config, classChange, classChangeText } from '../../config/index.ts';
 import { type PairAlone, type PairReport, pairTypeNames } from '../../contracts/index.ts';
 import { commandOf, tableLines } from '../../terminal/index.ts';
-import { cleanText } from '../../tools/index.ts';
+import { cleanText, timeText } from '../../tools/index.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
 import { knownMoves } from '../shared/known-moves.ts';
 import { partsAtWork } from '../shared/parts.ts';
@@ -160,8 +160,4 @@ function onlyFields(where: string, fields: Readonly<Record<string, number>>): re
 
 function countText(count: number | undefined): string {
   return count === undefined ? '-' : String(count);
-}
-
-function timeText(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }
