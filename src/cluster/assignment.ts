@@ -46,33 +46,48 @@ export function shareOut(members: readonly Candidate[]): ReadonlyMap<string, Mem
       .sort((a, b) => loadOf(a) - loadOf(b));
     if (receiver !== undefined) shares.get(receiver.memberId)?.add(shard);
   }
-  const [giver, gives] = givenIn(inTurn, shares);
+  const given = givenIn(inTurn, shares);
   return new Map(
     [...shares].map(([memberId, shards]) => [
       memberId,
-      { shards: [...shards].sort((a, b) => a - b), gives: memberId === giver ? gives : [] },
+      { shards: [...shards].sort((a, b) => a - b), gives: given.get(memberId) ?? [] },
     ]),
   );
 }
 
 /**
- * The member with the most shards, and those that it gives to the one with the fewest: half of the difference, from a
- * difference of two on. One member gives at a time, or several would give to the same one.
+ * The shards that members release, by member: moved in thought from the one with the most to the one with the fewest, until no
+ * one has two more than another. All release at the same time, so that a start of several processes needs few rebalances.
  */
 function givenIn(
   inTurn: readonly Candidate[],
   shares: ReadonlyMap<string, ReadonlySet<number>>,
-): readonly [string | null, readonly number[]] {
-  const loadOf = ({ memberId }: Candidate) => shares.get(memberId)?.size ?? 0;
-  const byLoad = inTurn.toSorted((a, b) => loadOf(a) - loadOf(b));
-  const fewest = byLoad.find(({ ready }) => ready.size > 0);
-  const giver = inTurn.find((one) => loadOf(one) === Math.max(...inTurn.map(loadOf)));
-  if (fewest === undefined || giver === undefined) return [null, []];
-  const count = Math.floor((loadOf(giver) - loadOf(fewest)) / 2);
-  const movable = [...giver.owns.keys()]
-    .filter((shard) => shares.get(giver.memberId)?.has(shard) && fewest.ready.has(shard))
-    .sort((a, b) => b - a);
-  return [giver.memberId, movable.slice(0, Math.max(0, count))];
+): ReadonlyMap<string, readonly number[]> {
+  const members = inTurn.map(({ memberId, owns, ready }) => {
+    const shards = shares.get(memberId) ?? new Set();
+    const movable = [...owns.keys()].filter((one) => shards.has(one)).sort((a, b) => b - a);
+    return { memberId, ready, load: shards.size, movable: new Set(movable), gives: [] as number[] };
+  });
+  const next = () => {
+    const receivers = members.filter(({ ready }) => ready.size > 0);
+    receivers.sort((a, b) => a.load - b.load);
+    for (const giver of members.toSorted((a, b) => b.load - a.load)) {
+      for (const receiver of receivers) {
+        if (giver.load - receiver.load < 2) break;
+        const shard = giver.movable.values().find((one) => receiver.ready.has(one));
+        if (shard !== undefined) return { giver, receiver, shard };
+      }
+    }
+    return null;
+  };
+  for (let move = next(); move !== null; move = next()) {
+    const { giver, receiver, shard } = move;
+    giver.movable.delete(shard);
+    giver.gives.push(shard);
+    giver.load -= 1;
+    receiver.load += 1;
+  }
+  return new Map(members.map(({ memberId, gives }) => [memberId, gives]));
 }
 
 function shardsOf(members: readonly Candidate[]): readonly number[] {

@@ -34,6 +34,8 @@ const pauseMs = 200;
 interface Report {
   readonly key: string;
   readonly metadata: Buffer;
+  /** The shards that it names as owned or accepted. */
+  readonly named: ReadonlySet<Ownership>;
 }
 
 /** The membership of a process, for all its shards. */
@@ -58,6 +60,8 @@ export class GroupMember implements OwnMember {
   /** The next heartbeat, not sent yet, and the present one. */
   #next: Promise<boolean> | null = null;
   #beating: Promise<unknown> = Promise.resolve();
+  /** The assignment that will be requested; null: the process does not join. */
+  #joined: PromiseWithResolvers<boolean> | null = null;
   /** The contact with the group. */
   readonly contact: GroupContact;
 
@@ -120,8 +124,13 @@ export class GroupMember implements OwnMember {
     return this.#over.signal;
   }
 
-  /** Sends a new heartbeat; resolves with whether the membership is unchanged. Callers that wait share one heartbeat. */
+  /**
+   * Sends a new heartbeat; resolves with whether the process is still a member, so an owned shard is still its own. Callers
+   * that wait share one heartbeat. While the process joins, the assignment that it requests next is the answer: the broker
+   * would answer a heartbeat only after the join, and many joins may follow each other.
+   */
   isMember(): Promise<boolean> {
+    if (this.#joined !== null) return this.#joined.promise;
     this.#next ??= this.#beating.then(() => {
       this.#next = null;
       const beat = this.#beat();
@@ -229,6 +238,7 @@ export class GroupMember implements OwnMember {
     const accepted = [...Object.keys(owns).map(Number), ...ready].sort((a, b) => a - b);
     const releases = this.#releases;
     return {
+      named: new Set([...owned, ...waiting].map(([, claim]) => claim)),
       key: JSON.stringify([accepted, report.isDrained, print, releases]),
       metadata: Buffer.from(
         JSON.stringify({ ...this.#self, print, releases, ...reportFields(report, shards) }),
@@ -291,21 +301,34 @@ export class GroupMember implements OwnMember {
   async #join(): Promise<void> {
     // A connection can take long, and the report is the one of the moment after it.
     await this.#requests.connect();
-    const { key, metadata } = this.#report();
-    const joined = await this.#requests.join(this.#memberId, metadata, (memberId) => {
-      this.#memberId = memberId;
-    });
-    this.#memberId = joined.memberId;
-    const sentAt = this.#moment();
-    const share = await this.#requests.sync(joined);
-    this.#reported = key;
-    this.#generation = joined.generationId;
-    this.#note(sentAt);
-    this.#assigned(share);
+    const { key, metadata, named } = this.#report();
+    const answer = Promise.withResolvers<boolean>();
+    this.#joined = answer;
+    try {
+      const joined = await this.#requests.join(this.#memberId, metadata, (memberId) => {
+        this.#memberId = memberId;
+      });
+      this.#memberId = joined.memberId;
+      const sentAt = this.#moment();
+      // A later caller needs a later answer.
+      this.#joined = null;
+      const share = await this.#requests.sync(joined);
+      this.#reported = key;
+      this.#generation = joined.generationId;
+      this.#note(sentAt);
+      this.#assigned(share, named);
+      answer.resolve(true);
+    } finally {
+      this.#joined = null;
+      answer.resolve(false);
+    }
   }
 
-  #assigned({ shards, gives }: MemberShards): void {
+  /** Applies an assignment, which follows the report of this member that named these shards. */
+  #assigned({ shards, gives }: MemberShards, named: ReadonlySet<Ownership>): void {
     for (const [shard, claim] of this.#claims) {
+      // Released while the group shared out: it has the shard by the report, and must hear of the release first.
+      if (!named.has(claim)) continue;
       if (shards.includes(shard)) claim.assign(this.#generation);
       else if (claim.since !== null) claim.lose(this.#ownedElsewhere());
       if (gives.includes(shard)) claim.give();

@@ -204,14 +204,15 @@ export class ShardSupervisor {
       log,
       waits: () => this.#tally.given(shard),
       gives: () => moved.abort(new Error('the shard moves to a process that has fewer shards')),
-      lost: (why: ExportError) => own.turn?.lose(why),
+      lost: (why: ExportError) => (own.turn === null ? moved.abort(why) : own.turn.lose(why)),
     };
     const ownership = await member.gain(shard, deps, stop);
     this.#tally.gained(shard);
     const ending = AbortSignal.any([drains.orDrained(stop), moved.signal]);
     try {
       const once = this.#deps.once || isLeft;
-      const turn = this.#pool.start({ shard, once, ownership, clock });
+      const turn = await this.#pool.start({ shard, once, ownership, clock }, ending);
+      if (turn === null) return 0;
       own.turn = turn;
       this.#turns.set(shard, turn);
       this.#tally.started(shard, turn);

@@ -19,6 +19,9 @@ export interface ShardTurnDeps {
   readonly clock: Clock;
 }
 
+/** A start that takes longer does not count as one: it waits for something, and other shards must not. */
+const startMsMax = 10_000;
+
 /** A shard in a worker process. */
 export class ShardTurn {
   readonly #deps: ShardTurnDeps;
@@ -29,12 +32,14 @@ export class ShardTurn {
   #isLost = false;
   #error: SentError | null = null;
   readonly #tails: ShardTails;
+  readonly #begunAt: number;
   readonly #ended = Promise.withResolvers<number>();
 
   constructor(deps: ShardTurnDeps, say: (message: ToTurn) => void) {
     this.#deps = deps;
     this.#say = say;
     this.#tails = new ShardTails(say);
+    this.#begunAt = deps.clock.monotonic();
     say({ say: 'start', shard: deps.shard, once: deps.once });
     this.look();
   }
@@ -61,6 +66,11 @@ export class ShardTurn {
   /** It has opened its part of the state, and works. */
   get runs(): boolean {
     return this.#runs;
+  }
+
+  /** It opens its part of the state. */
+  get isStarting(): boolean {
+    return !this.#runs && this.#deps.clock.monotonic() - this.#begunAt < startMsMax;
   }
 
   /** It was stopped in order. */

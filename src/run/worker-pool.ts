@@ -26,6 +26,9 @@ export interface WorkerPoolDeps {
 const looksInSession = 10;
 /** A worker sends a message each second. After so many silent sessions it counts as hung. */
 const silentSessionsMax = 3;
+/** So many shards of a worker start at the same time: more of them only disturb each other. */
+const startingMax = 8;
+const startLookMs = 100;
 /** A worker that has ended sooner is replaced only when a shard needs it. */
 const soonMs = 10_000;
 /** After so many ends of its worker within this time, a shard gets its own worker. */
@@ -45,8 +48,14 @@ export class WorkerPool {
     for (let n = 0; n < deps.size; n += 1) this.#start(false);
   }
 
-  /** Starts a shard, in the worker that has the fewest. */
-  start(of: ShardTurnDeps): ShardTurn {
+  /** Starts a shard when fewer are starting, in the worker that has the fewest; null: `stop` aborted before. */
+  async start(of: ShardTurnDeps, stop: AbortSignal): Promise<ShardTurn | null> {
+    const { clock, size } = this.#deps;
+    const starting = () => [...this.#workers].reduce((sum, one) => sum + one.starting, 0);
+    while (!stop.aborted && starting() >= startingMax * size) {
+      await clock.sleep(startLookMs, stop).catch(() => undefined);
+    }
+    if (stop.aborted) return null;
     const isAlone = this.#endsOf(of.shard).length >= endsMax;
     const shared = [...this.#workers].filter((one) => !one.isAlone);
     const isMissing = isAlone || shared.length < this.#deps.size;
@@ -106,6 +115,11 @@ class WorkerProcess {
 
   get load(): number {
     return this.#turns.size;
+  }
+
+  /** The shards that are starting. */
+  get starting(): number {
+    return this.#turns.values().reduce((sum, one) => sum + Number(one.isStarting), 0);
   }
 
   begin(of: ShardTurnDeps): ShardTurn {

@@ -61,7 +61,7 @@ test('free shards go to the member with the fewest that accepts them', () => {
   expect(shardsOf()).toEqual({});
 });
 
-test('the first of those with the most gives half of the difference to a member with two less at least', () => {
+test('those with the most give to those with two less at least, and to several at once', () => {
   const four = { 0: 1, 1: 1, 2: 1, 3: 1 };
   expect(givesOf(candidate('a', { owns: four }), candidate('b'))).toEqual({ a: [3, 2], b: [] });
   expect(givesOf(candidate('a', { owns: four }), candidate('b', { ready: [0] }))).toEqual({
@@ -79,6 +79,22 @@ test('the first of those with the most gives half of the difference to a member 
   ).toEqual({ a: [1], b: [], c: [] });
   expect(givesOf(candidate('a', { owns: first }), candidate('b', { owns: { 2: 1 } }))).toEqual({
     ...{ a: [], b: [] },
+  });
+  // One process has all, and three others join; one joins beside two.
+  const six = [0, 1, 2, 3, 4, 5];
+  const owning = (shards: readonly number[]) => ({
+    ...{ owns: Object.fromEntries(shards.map((shard) => [shard, 1])), ready: six },
+  });
+  const [b, c, d] = [
+    candidate('b', owning([])),
+    candidate('c', owning([])),
+    candidate('d', owning([])),
+  ];
+  expect(givesOf(candidate('a', owning(six)), b, c, d)).toEqual({
+    ...{ a: [5, 4, 3, 2], b: [], c: [], d: [] },
+  });
+  expect(givesOf(candidate('a', owning([0, 1, 2])), candidate('b', owning([3, 4, 5])), c)).toEqual({
+    ...{ a: [2], b: [5], c: [] },
   });
 });
 

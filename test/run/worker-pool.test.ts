@@ -46,11 +46,32 @@ const ownership = { contact: { last: at }, givenUp: 0, confirm: async () => 0 };
 const aShard = (shard: number) =>
   ({ shard, once: false, ownership, clock }) as unknown as Parameters<WorkerPool['start']>[0];
 
+const begin = async (pool: WorkerPool, shard: number, stop = new AbortController().signal) => {
+  const turn = await pool.start(aShard(shard), stop);
+  if (turn === null) throw new Error(`shard ${shard} has not started`);
+  return turn;
+};
+
+test('eight shards of a worker start at the same time, and one that waits does not start once it is stopped', async () => {
+  const pool = aPool(1);
+  for (const shard of [1, 2, 3, 4, 5, 6, 7, 8]) await begin(pool, shard);
+  const moved = new AbortController();
+  const stopped = pool.start(aShard(9), moved.signal);
+  const waiting = begin(pool, 10);
+
+  moved.abort(new Error('it moves'));
+  expect(await stopped).toBeNull();
+  expect(started[0]?.shards).toHaveLength(8);
+  started[0]?.emit('message', { turn: 1, message: { say: 'standing', runs: true, moment: null } });
+  expect((await waiting).shard).toBe(10);
+  await pool.close();
+});
+
 test('shards share the workers that run from the start', async () => {
   const pool = aPool(2);
   expect(started).toHaveLength(2);
 
-  for (const shard of [1, 2, 3, 4]) pool.start(aShard(shard));
+  for (const shard of [1, 2, 3, 4]) await begin(pool, shard);
 
   expect(started.map(({ shards }) => shards)).toEqual([
     [1, 3],
@@ -61,7 +82,7 @@ test('shards share the workers that run from the start', async () => {
 
 test('a worker that ends takes its own shards with it, and no others', async () => {
   const pool = aPool(2);
-  const turns = [1, 2, 3].map((shard) => pool.start(aShard(shard)));
+  const turns = await Promise.all([1, 2, 3].map((shard) => begin(pool, shard)));
   const ended: number[] = [];
   for (const turn of turns) void turn.ended.then(() => ended.push(turn.shard));
 
@@ -69,7 +90,7 @@ test('a worker that ends takes its own shards with it, and no others', async () 
   expect(await Promise.all([turns[0]?.ended, turns[2]?.ended])).toEqual([1, 1]);
 
   expect(ended).toEqual([1, 3]);
-  pool.start(aShard(1));
+  await begin(pool, 1);
   expect(started.map(({ shards }) => shards)).toEqual([[1, 3], [2], [1]]);
   await pool.close();
 });
@@ -77,15 +98,15 @@ test('a worker that ends takes its own shards with it, and no others', async () 
 test('a shard whose worker ended three times gets a worker of its own', async () => {
   const pool = aPool(1);
   for (const end of [1, 2, 3]) {
-    const turn = pool.start(aShard(7));
+    const turn = await begin(pool, 7);
     started.at(-1)?.emit('exit', 1, null);
     expect(await turn.ended, `end ${end}`).toBe(1);
   }
 
-  const alone = pool.start(aShard(7));
+  const alone = await begin(pool, 7);
   const own = started.at(-1);
-  pool.start(aShard(8));
-  pool.start(aShard(9));
+  await begin(pool, 8);
+  await begin(pool, 9);
 
   expect(own?.shards).toEqual([7]);
   expect(started.at(-1)?.shards).toEqual([8, 9]);

@@ -53,20 +53,20 @@ export const ofCluster: readonly Mutation[] = [
   {
     ...{ of: 'cluster', file: assignment },
     what: 'a shard is given to a process that has one less',
-    from: 'Math.floor((loadOf(giver)',
-    to: 'Math.ceil((loadOf(giver)',
+    from: 'if (giver.load - receiver.load < 2) break;',
+    to: 'if (giver.load - receiver.load < 1) break;',
   },
   {
     ...{ of: 'cluster', file: assignment },
     what: 'no process gives a shard away',
-    from: 'movable.slice(0, Math.max(0, count))',
-    to: 'movable.slice(0, Math.min(0, count))',
+    from: 'giver.gives.push(shard);',
+    to: '',
   },
   {
     ...{ of: 'cluster', file: assignment },
     what: 'a shard moves before its owner has released it',
     from: '{ shards: [...shards].sort(',
-    to: '{ shards: [...shards].filter((one) => memberId !== giver || !gives.includes(one)).sort(',
+    to: '{ shards: [...shards].filter((one) => !given.get(memberId)?.includes(one)).sort(',
   },
   {
     ...{ of: 'cluster', file: member },
@@ -122,8 +122,8 @@ export const ofCluster: readonly Mutation[] = [
   {
     ...{ of: 'cluster', file: supervisor },
     what: 'a turn gets no report that another process has its shard',
-    from: 'lost: (why: ExportError) => own.turn?.lose(why),',
-    to: 'lost: (why: ExportError) => own.turn?.lose.bind(why),',
+    from: 'moved.abort(why) : own.turn.lose(why)),',
+    to: 'moved.abort(why) : own.turn.lose.bind(why)),',
     firstSeed: 64,
   },
   {
