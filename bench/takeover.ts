@@ -1,7 +1,8 @@
-// `npx node bench/takeover.ts [--shards N] [--processes N] [--rounds N] [--trees DIR,DIR]`: processes of one state in
-// Kafka whose shards have nothing new: their memory and CPU at rest, the records that they write, their memberships;
-// then one process is killed (SIGKILL) again and again, and the time until others are active on its shards is measured,
-// with their CPU until then. `--trees`: checkouts to compare, one after the other in each pass. Needs Java.
+// `npx node bench/takeover.ts [--shards N] [--processes N] [--rounds N] [--apart-s N] [--rest-s N]
+// [--trees DIR,DIR]`: processes of one state in Kafka whose shards have nothing new: the time from the start of all processes until each has its share; their memory and
+// CPU at rest, the records that they write, their memberships; then one process is killed (SIGKILL) again and again, and the
+// time until others are active on its shards is measured, with their CPU until then, and the time until a new process has its
+// share. Each stage prints a line. `--apart-s`: between the starts of the processes. `--rest-s 0`: nothing at rest. `--trees`: checkouts to compare, one after the other in each pass. Needs Java.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,16 +19,19 @@ const { values } = parseArgs({
     shards: { type: 'string', default: '8' },
     processes: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '3' },
+    'apart-s': { type: 'string', default: '0' },
     'rest-s': { type: 'string', default: '20' },
     trees: { type: 'string', default: join(import.meta.dirname, '..') },
   },
 });
 const [shards, processes, rounds] = [values.shards, values.processes, values.rounds].map(Number);
-const restS = Number(values['rest-s']);
+const [restS, apartS] = [values['rest-s'], values['apart-s']].map(Number) as [number, number];
 const sessionS = 6;
 const pollEveryS = 60;
 const lookMs = 20;
+const settleLookMs = 500;
 const settleMsMax = 600_000;
+const reportEveryMs = 5_000;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 interface One {
@@ -124,14 +128,24 @@ sinks:
     }
   }
 
-  /** All shards are worked on, and no process has two more than another. */
-  async settled(): Promise<void> {
+  /** All shards are worked on, and no process has two more than another; returns the seconds until then. */
+  async settled(what: string): Promise<number> {
     const begun = performance.now();
-    for (;;) {
-      await pause(500);
+    const cpu = cpuOf(this.#ones);
+    const secondsSince = () => (performance.now() - begun) / 1_000;
+    for (let reports = 1; ; ) {
+      await pause(settleLookMs);
       const owned = this.#ones.map((one) => this.#runs(one).length);
       const sum = owned.reduce((all, some) => all + some, 0);
-      if (sum === shards && Math.max(...owned) - Math.min(...owned) <= 1) return;
+      if (sum === shards && Math.max(...owned) - Math.min(...owned) <= 1) {
+        const spent = (cpuOf(this.#ones) - cpu).toFixed(1);
+        console.log(`  ${what}: settled after ${secondsSince().toFixed(1)} s, ${spent} CPU-s`);
+        return secondsSince();
+      }
+      if (performance.now() - begun > reports * reportEveryMs) {
+        reports += 1;
+        console.log(`    ${secondsSince().toFixed(0)} s: ${owned.join(' ')} shards`);
+      }
       const ended = this.#ones.find(({ child }) => child.exitCode !== null);
       if (ended !== undefined) throw new Error(`sluice has ended:\n${ended.log}`);
       if (performance.now() - begun > settleMsMax) throw new Error(`not settled: ${owned}`);
@@ -191,34 +205,41 @@ const admin = new Kafka({ brokers: [addresses.plain], logLevel: logLevel.NOTHING
 await admin.connect();
 const upstream = await startHelper('./upstream-server.ts', '1');
 await inDirectory(async (dir) => {
-  const found = new Map(
-    values.trees.split(',').map((tree) => [tree, [] as { seconds: number; cpu: number }[]]),
-  );
-  for (const [n, [tree, takeovers]] of [...found].entries()) {
+  for (const [n, tree] of values.trees.split(',').entries()) {
+    const takeovers: { readonly seconds: number; readonly cpu: number }[] = [];
+    const settled: number[] = [];
     const own = join(dir, `${n}`);
     mkdirSync(own);
     const cluster = new Cluster(tree, own, upstream.port, addresses.plain);
     try {
-      for (let one = 0; one < (processes ?? 1); one += 1) cluster.start();
-      await cluster.settled();
-      console.log(
-        `${tree}: ${shards} shards, ${processes} processes, at rest:`,
-        await cluster.atRest(admin),
-      );
-      for (let round = 0; round < (rounds ?? 1); round += 1) {
-        takeovers.push(await cluster.takeover());
+      for (let one = 0; one < (processes ?? 1); one += 1) {
+        if (one > 0) await pause(apartS * 1_000);
         cluster.start();
-        await cluster.settled();
+      }
+      const first = await cluster.settled(`${processes} new processes`);
+      console.log(`${tree}: ${shards} shards, ${processes} processes, at rest:`, {
+        'settled after s': Number(first.toFixed(1)),
+        ...(restS > 0 && (await cluster.atRest(admin))),
+      });
+      for (let round = 0; round < (rounds ?? 1); round += 1) {
+        const takeover = await cluster.takeover();
+        takeovers.push(takeover);
+        console.log(`  round ${round + 1}: taken over after ${takeover.seconds.toFixed(1)} s`);
+        cluster.start();
+        settled.push(await cluster.settled(`round ${round + 1}, one new process`));
       }
     } finally {
       cluster.end();
     }
-    const sorted = takeovers.map(({ seconds }) => seconds).sort((a, b) => a - b);
+    const inOrder = (list: readonly number[]) => list.toSorted((a, b) => a - b);
+    const written = (list: readonly number[]) => list.map((one) => one.toFixed(1)).join(' ');
+    const sorted = inOrder(takeovers.map(({ seconds }) => seconds));
     console.log(`${tree}: seconds from the end of a process until its shards run:`, {
       median: sorted[Math.floor(sorted.length / 2)]?.toFixed(1),
-      all: sorted.map((seconds) => seconds.toFixed(1)).join(' '),
-      'CPU s': takeovers.map(({ cpu }) => cpu.toFixed(1)).join(' '),
+      all: written(sorted),
+      'CPU s': written(takeovers.map(({ cpu }) => cpu)),
       'session s': sessionS,
+      'settled with a new process after s': written(inOrder(settled)),
     });
   }
 });
