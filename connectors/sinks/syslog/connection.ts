@@ -62,11 +62,15 @@ export class SyslogConnection {
   #watching = false;
   #written = 0;
   #flushed = 0;
-  /** The part that had arrived when progress was last checked. */
+  /** The parts that had arrived and were flushed when progress was last checked. */
   #seen = 0;
+  #flushedSeen = 0;
   readonly #openedMs: number;
   #writtenMs = Number.NEGATIVE_INFINITY;
   #progressMs: number;
+  /** When the last look found that nothing moves. */
+  #stuckMs = Number.NEGATIVE_INFINITY;
+  /** When the last look did not show that bytes arrive. */
   #healthySinceMs = Number.NEGATIVE_INFINITY;
   /** When this side was closed. */
   #finMs: number | null = null;
@@ -106,7 +110,7 @@ export class SyslogConnection {
     if (settlesBy === 'window') return nowMs - this.#openedMs >= ageMsMax;
     if (oldest === undefined) return false;
     // While nothing moves, another connection would only fill up as well.
-    const sinceMs = Math.max(oldest.writtenMs, this.#healthySinceMs);
+    const sinceMs = Math.max(oldest.writtenMs, this.#stuckMs);
     return nowMs - sinceMs >= settling.windowMs || this.#written >= bytesMax;
   }
 
@@ -169,7 +173,7 @@ export class SyslogConnection {
   async #endOurSide(): Promise<void> {
     try {
       for (let waitMs = drainLookMs; this.#state === 'finishing'; waitMs *= 2) {
-        if ((await this.#arrival.look(this.#flushed)) >= this.#written) break;
+        if (await this.#hasArrived()) break;
         await this.#clock.sleep(Math.min(waitMs, drainLookMsMax), this.#ended.signal);
       }
       if (this.#state !== 'finishing') return;
@@ -181,6 +185,13 @@ export class SyslogConnection {
     } catch {
       // The connection is closed: every batch has its result.
     }
+  }
+
+  /** Whether the peer's TCP stack has everything. */
+  async #hasArrived(): Promise<boolean> {
+    // It cannot have what this kernel has not accepted: the table is not read.
+    if (this.#flushed < this.#written) return false;
+    return (await this.#arrival.look(this.#flushed)) >= this.#written;
   }
 
   #unanswered(): void {
@@ -241,14 +252,20 @@ export class SyslogConnection {
   }
 
   async #look(): Promise<void> {
-    const reached = await this.#arrival.look(this.#flushed);
+    const flushed = this.#flushed;
+    // Bytes that the kernel has accepted since are progress too, and where the receiver's FIN
+    // settles batches, the table would show nothing that counts: it is not read.
+    const isFlowing = this.#habit.settlesBy === 'close' && flushed > this.#flushedSeen;
+    this.#flushedSeen = flushed;
+    const reached = isFlowing ? this.#arrival.bytes : await this.#arrival.look(flushed);
     if (this.#state === 'over') return;
     const nowMs = this.#clock.monotonic();
     const moved = reached > this.#seen || reached === this.#written;
     this.#seen = reached;
+    if (moved || isFlowing) this.#progressMs = nowMs;
+    else this.#stuckMs = nowMs;
     // While nothing moves the receiver may hang, and its unread bytes would be lost in a reset.
-    if (moved) this.#progressMs = nowMs;
-    else this.#healthySinceMs = nowMs;
+    if (!moved) this.#healthySinceMs = nowMs;
 
     const { stallMs } = this.#habit.settling;
     if (nowMs - this.#progressMs >= stallMs) {

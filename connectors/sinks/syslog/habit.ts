@@ -38,6 +38,8 @@ const abruptMax = 3;
 const bytesFirst = 512 * 1024;
 const bytesLeast = 64 * 1024;
 const bytesMost = 256 * 1024 * 1024;
+/** An answer is fast within an eighth of `stallMs`, so this many times the bytes take at most half. */
+const growth = 4;
 
 /** The behaviour of one receiver; see the file's head. */
 export class Habit {
@@ -89,7 +91,7 @@ export class Habit {
     const { stallMs } = this.settling;
     if (tookMs > stallMs / 4) this.#bytesMax = Math.max(bytesLeast, this.#bytesMax / 2);
     else if (bytes >= this.#bytesMax && tookMs < stallMs / 8) {
-      this.#bytesMax = Math.min(bytesMost, this.#bytesMax * 2);
+      this.#bytesMax = Math.min(bytesMost, this.#bytesMax * growth);
     }
   }
 

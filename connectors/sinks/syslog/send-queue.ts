@@ -10,13 +10,14 @@ import type { Socket } from 'node:net';
 /** The arrived part of a connection's bytes. */
 export class Arrival {
   readonly #ports: Ports;
-  /** Whether the kernel's table has listed this connection. */
-  #listed = false;
+  /** Settles when it is known whether the table lists connections of this process. */
+  readonly #ready: Promise<unknown> | null;
   #bytes = 0;
 
   /** To be created while the connection is open. */
   constructor(socket: Socket) {
     this.#ports = portsOf(socket);
+    this.#ready = listing.has(this.#ports.table) ? null : sendQueue(this.#ports);
   }
 
   /**
@@ -29,15 +30,20 @@ export class Arrival {
 
   /** Looks again, after this kernel has accepted `flushed` bytes. Never less than before. */
   async look(flushed: number): Promise<number> {
+    // No more can have arrived: the table is not read.
+    if (flushed <= this.#bytes) return this.#bytes;
+    await this.#ready;
     // Bytes flushed while the queue is read only make the queue look longer.
     const queue = await sendQueue(this.#ports);
-    if (queue !== null) this.#listed = true;
     // A connection that left the table proves nothing; an 'error' reports a failure.
-    else if (this.#listed) return this.#bytes;
+    if (queue === null && listing.has(this.#ports.table)) return this.#bytes;
     this.#bytes = Math.max(this.#bytes, flushed - (queue ?? 0));
     return this.#bytes;
   }
 }
+
+/** Tables that have listed a connection of this process, and so list every one while it is open. */
+const listing = new Set<Ports['table']>();
 
 /** Identifies a connection in the kernel's table. */
 interface Ports {
@@ -70,5 +76,7 @@ async function sendQueue(ports: Ports): Promise<number | null> {
     return null;
   }
   const lengths = [...table.matchAll(ports.row)].map((row) => Number.parseInt(row[1] ?? '', 16));
-  return lengths.length === 0 ? null : Math.max(...lengths);
+  if (lengths.length === 0) return null;
+  listing.add(ports.table);
+  return Math.max(...lengths);
 }

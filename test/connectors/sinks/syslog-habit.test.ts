@@ -90,3 +90,15 @@ test('a connection may carry more where answers come fast, less where they come 
   expect(same).toBe(most);
   expect(receiver.bytesMax).toBeLessThan(first);
 });
+
+test('after a fast answer a connection may carry more, but no more than can be read in time', () => {
+  const { habit: receiver } = habit();
+  const first = receiver.bytesMax;
+  const fastMs = stallMs / 8 - 1;
+
+  receiver.answered(fastMs, first);
+  const times = receiver.bytesMax / first;
+
+  expect(times).toBe(4); // a few connections at the start, and not one for each doubling
+  expect(times * fastMs).toBeLessThan(stallMs);
+});
