@@ -66,7 +66,7 @@ export function image(
   ]);
   const layers = [baseFiles(platform), program].map((entries) => {
     const text = tar(entries, seconds);
-    return { diffId: digest(text), bytes: gzipSync(text, { level: 9 }) };
+    return { diffId: digest(text), bytes: gzipSync(text) };
   });
   const config = json({
     created: parts.time,
