@@ -20,6 +20,7 @@ import { image } from '../../deploy/release/image.ts';
 import { debsOf } from '../../deploy/release/machine.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { spawnChild } from '../support/children.ts';
+import { oneFile } from '../support/one-file.ts';
 import { fetchedForRelease } from '../support/release-fetch.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { unknownIn } from './command-line.ts';
@@ -53,9 +54,8 @@ describe('the image', () => {
   beforeAll(async () => {
     await fetchedForRelease();
     work = tempDir();
-    const args = [join(root, 'test/deploy/release-build-main.ts'), join(work, 'build')];
-    expect(spawnSync(process.execPath, args, { encoding: 'utf8' })).toMatchObject({ status: 0 });
-    const archive = image('x64', readFileSync(join(work, 'build/sluice')), about);
+    const { file } = await oneFile();
+    const archive = image('x64', readFileSync(file), about);
     writeFileSync(join(work, 'image.tar'), archive);
     for (const dir of ['layout', 'root']) mkdirSync(join(work, dir));
     untar(['-xf', join(work, 'image.tar'), '-C', join(work, 'layout')]);

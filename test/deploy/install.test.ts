@@ -18,10 +18,10 @@ import { writePackages } from '../../deploy/release/packages.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { runProgram } from '../support/children.ts';
 import { debianRoot } from '../support/debian-root.ts';
+import { oneFile } from '../support/one-file.ts';
 import { fetchedForRelease } from '../support/release-fetch.ts';
 import { tempDir } from '../support/temp.ts';
 
-const root = join(import.meta.dirname, '../..');
 const chroot = '/usr/sbin/chroot';
 const time = '2026-11-26T00:00:00Z';
 
@@ -44,14 +44,11 @@ describe.skipIf(process.getuid?.() !== 0)(
     beforeAll(async () => {
       await fetchedForRelease();
       work = tempDir();
-      const args = [join(root, 'test/deploy/release-build-main.ts'), join(work, 'build')];
-      expect(spawnSync(process.execPath, args, { encoding: 'utf8' })).toMatchObject({ status: 0 });
       system = join(work, 'system');
       mkdirSync(system);
       const base = await debianRoot();
       expect(spawnSync('tar', ['-xf', base, '-C', system]).status).toBe(0);
-      const executable = join(work, 'sluice');
-      copyFileSync(join(work, 'build/sluice'), executable);
+      const { file: executable } = await oneFile();
       for (const version of ['0.1.9', '0.2.0']) {
         const parts = {
           platform: 'x64',

@@ -23,6 +23,7 @@ import { planted } from '../all-sources/sources.ts';
 import { startSluice } from '../support/cli.ts';
 import { someEdges } from '../support/edges.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
+import { builtBy, type OneFile, oneFile } from '../support/one-file.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -37,34 +38,28 @@ const parts = [
 ];
 const builder = 'test/deploy/release-build-main.ts';
 
-let builds: { readonly dir: string; readonly sums: string }[] = [];
+let shared: OneFile;
+/** The directory of a copy of the checkout. */
+let copy = '';
 
-beforeAll(() => {
-  builds = ['one', 'another/place'].map((name) => {
-    const dir = join(tempDir(), name);
-    mkdirSync(dir, { recursive: true });
-    for (const part of [...parts, builder])
-      cpSync(join(root, part), join(dir, part), { recursive: true });
-    symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
-    const args = [join(dir, builder), join(dir, 'out')];
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-    expect(stderr).toBe('');
-    expect(status).toBe(0);
-    return { dir, sums: stdout };
-  });
+beforeAll(async () => {
+  shared = await oneFile();
+  copy = join(tempDir(), 'another/place');
+  mkdirSync(copy, { recursive: true });
+  for (const part of [...parts, builder])
+    cpSync(join(root, part), join(copy, part), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 });
 
-afterAll(() => {
-  for (const { dir } of builds) rmSync(dir, { recursive: true });
-});
+afterAll(() => rmSync(copy, { recursive: true }));
 
-const program = () => join(builds[0]?.dir ?? '', 'out/sluice');
+const program = () => shared.file;
 
-test('two builds in two directories give the same bytes', () => {
-  const [one, another] = builds;
+test('two builds in two directories give the same bytes', async () => {
+  const another = await builtBy(join(copy, builder), join(copy, 'out'));
 
-  expect(one?.sums).toMatch(/^[0-9a-f]{64} [0-9a-f]{64}\n$/);
-  expect(another?.sums).toBe(one?.sums);
+  expect(shared.sums).toMatch(/^[0-9a-f]{64} [0-9a-f]{64}\n$/);
+  expect(another.sums).toBe(shared.sums);
 });
 
 test('the file names its version, and itself in the next steps that it prints', () => {

@@ -13,6 +13,7 @@ import { makeCertificates, makeUntrustedCertificates } from './certificates.ts';
 import { endAllChildren } from './children.ts';
 import { makeSharedKafka } from './kafka-broker.ts';
 import { type Makers, oncePerRun, type RunThing } from './once-per-run.ts';
+import { buildOneFile } from './one-file.ts';
 import { makeSharedOpenSearch } from './opensearch.ts';
 import { findRsyslog } from './rsyslog-program.ts';
 import { findS3 } from './s3-program.ts';
@@ -26,6 +27,7 @@ const makers: Makers = {
   rsyslog: findRsyslog,
   opensearch: makeSharedOpenSearch,
   s3: findS3,
+  one_file: buildOneFile,
 };
 
 function isRunThing(name: string): name is RunThing {

@@ -1,4 +1,5 @@
-// Resources that exist once in a run of the tests: the shared Kafka broker, the temporary CAs, the rsyslog program.
+// Resources that exist once in a run of the tests: the shared Kafka broker, the temporary CAs, the rsyslog program,
+// the one file of a release.
 // Test files run in processes of their own, so they request them from vitest's main process (`global-setup.ts`), which
 // creates each at the first request and returns the same one to all. Outside vitest (a benchmark, the main process
 // itself) each is created in this process, once.
@@ -9,6 +10,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { Certificates } from './certificates.ts';
 import type { KafkaAddresses } from './kafka-broker.ts';
+import type { OneFile } from './one-file.ts';
 import type { RsyslogProgram } from './rsyslog-program.ts';
 import type { S3Program } from './s3-program.ts';
 
@@ -26,6 +28,7 @@ export interface RunThings {
   readonly rsyslog: RsyslogProgram;
   readonly opensearch: { readonly url: string };
   readonly s3: S3Program;
+  readonly one_file: OneFile;
 }
 
 export type RunThing = keyof RunThings;
