@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { defineSink, duration, size } from '../../src/contracts/config.ts';
-import { ExportError } from '../../src/contracts/index.ts';
+import { ExportError, untilAborted } from '../../src/contracts/index.ts';
 import { type BucketSettings, bucketKeys, bucketName, openStore } from '../../src/objects/index.ts';
 import {
   isPerPage,
@@ -12,7 +12,6 @@ import {
   patternFlaw,
   splitAtPlaceholder,
 } from '../shared/destination-names.ts';
-import { untilAborted } from '../shared/until-aborted.ts';
 import { linesBody } from './s3/lines-body.ts';
 import { objectSink } from './s3/object-sink.ts';
 import { cutsBelow, pageLinesBody } from './s3/page-lines-body.ts';

@@ -164,4 +164,5 @@ export {
   type TlsSettings,
   type Tools,
 } from './tools.ts';
+export { untilAborted } from './until-aborted.ts';
 export type { Body, Received, Upstream, UpstreamRequest } from './upstream.ts';

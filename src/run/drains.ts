@@ -3,7 +3,7 @@
 
 import type { Control } from '../cluster/kafka.ts';
 import type { Config } from '../config/index.ts';
-import type { Log } from '../contracts/index.ts';
+import { type Log, untilAborted } from '../contracts/index.ts';
 import { systemClock } from '../tools/index.ts';
 
 /** The control topic, and the drain of this process there. */
@@ -29,10 +29,7 @@ export async function openDrains({ kafka }: Config['state'], log: Log): Promise<
     control,
     isDrained,
     async known(stop) {
-      const stopped = new Promise<never>((_, reject) => {
-        stop.addEventListener('abort', () => reject(stop.reason), { once: true });
-      });
-      await Promise.race([control.follow(log), stopped]);
+      await untilAborted(control.follow(log), stop);
     },
     orDrained(stop) {
       const drained = new AbortController();

@@ -4,7 +4,7 @@
 
 import type { Control } from '../cluster/kafka.ts';
 import { type Config, loadConfig, reloadConfig } from '../config/index.ts';
-import { asExportError, type Log, type LogLevel } from '../contracts/index.ts';
+import { asExportError, type Log, type LogLevel, untilAborted } from '../contracts/index.ts';
 import { systemClock } from '../tools/index.ts';
 import { refuseMoved } from './homes.ts';
 import { oneJourney, reportEnd } from './one-journey.ts';
@@ -134,7 +134,7 @@ class Shared {
     this.#control.catch(() => {
       this.#control = null;
     });
-    return await orStopped(this.#control, stop);
+    return await untilAborted(this.#control, stop);
   }
 
   /** Loads the code that a shard needs before the first shard starts. */
@@ -145,17 +145,5 @@ class Shared {
     } catch {
       // Each shard reports that when it starts.
     }
-  }
-}
-
-async function orStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T> {
-  const stopped = Promise.withResolvers<never>();
-  const end = () => stopped.reject(stop.reason);
-  stop.addEventListener('abort', end, { once: true });
-  if (stop.aborted) end();
-  try {
-    return await Promise.race([work, stopped.promise]);
-  } finally {
-    stop.removeEventListener('abort', end);
   }
 }

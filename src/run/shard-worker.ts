@@ -5,7 +5,13 @@
 import { GroupContact } from '../cluster/index.ts';
 import type { Membership } from '../cluster/kafka.ts';
 import { type Config, ofShard } from '../config/index.ts';
-import { type Clock, type ExportError, type Log, UsageError } from '../contracts/index.ts';
+import {
+  type Clock,
+  type ExportError,
+  type Log,
+  UsageError,
+  untilAborted,
+} from '../contracts/index.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { EventTap, StatusMoment } from '../watch/running-status.ts';
 import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
@@ -222,17 +228,9 @@ class Reloads implements ReloadRequests {
   }
 
   async next(stop: AbortSignal): Promise<ReloadReason> {
-    const stopped = Promise.withResolvers<never>();
-    const end = () => stopped.reject(stop.reason);
-    stop.addEventListener('abort', end, { once: true });
-    try {
-      stop.throwIfAborted();
-      await Promise.race([this.#wake.promise, stopped.promise]);
-      this.#wake = Promise.withResolvers<void>();
-      return this.#reason ?? 'the file has changed';
-    } finally {
-      stop.removeEventListener('abort', end);
-    }
+    await untilAborted(this.#wake.promise, stop);
+    this.#wake = Promise.withResolvers<void>();
+    return this.#reason ?? 'the file has changed';
   }
 
   follow(): void {

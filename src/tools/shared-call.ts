@@ -2,6 +2,8 @@
 // result. The call is aborted when all callers have given up, so that a shutdown does not wait for
 // an unused result.
 
+import { untilAborted } from '../contracts/index.ts';
+
 interface UnderWay<T> {
   readonly answer: Promise<T>;
   readonly stop: AbortController;
@@ -27,13 +29,9 @@ export class SharedCall<T> {
   async join(signal: AbortSignal): Promise<T> {
     const { answer, stop } = this.#start();
     this.#waiting++;
-    const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(signal.reason);
-    signal.addEventListener('abort', leave, { once: true });
     try {
-      return await Promise.race([answer, left.promise]);
+      return await untilAborted(answer, signal);
     } finally {
-      signal.removeEventListener('abort', leave);
       this.#waiting--;
       if (this.#waiting === 0 && this.#underWay?.stop === stop) {
         this.#underWay = null;

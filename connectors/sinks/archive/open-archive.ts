@@ -20,9 +20,9 @@ import {
   reachOf,
   type Sink,
   type SinkOpening,
+  untilAborted,
 } from '../../../src/contracts/index.ts';
 import type { ObjectStore } from '../../../src/objects/index.ts';
-import { untilAborted } from '../../shared/until-aborted.ts';
 import { CheckpointEvents } from './checkpoint-events.ts';
 
 /** How the archive is written. */

@@ -24,9 +24,9 @@ import {
   type Sink,
   type SinkOpening,
   type Tools,
+  untilAborted,
 } from '../../../src/contracts/index.ts';
 import { type ObjectStore, openStore } from '../../../src/objects/index.ts';
-import { untilAborted } from '../../shared/until-aborted.ts';
 import { probeDirectory } from '../../shared/writable-directory.ts';
 import { checkLocks, type LockSettings, lockedStore } from './locked.ts';
 import { OpenArchive } from './open-archive.ts';

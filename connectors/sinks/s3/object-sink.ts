@@ -1,7 +1,6 @@
 // A sink that writes objects with an ObjectWriter.
 
-import type { Sink } from '../../../src/contracts/index.ts';
-import { untilAborted } from '../../shared/until-aborted.ts';
+import { type Sink, untilAborted } from '../../../src/contracts/index.ts';
 import { ObjectWriter, type ObjectWriterSettings } from './object-writer.ts';
 
 /** Opens it; the store is closed with it. */

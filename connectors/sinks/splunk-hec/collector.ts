@@ -19,11 +19,11 @@ import {
   HttpFailure,
   type Notice,
   type Tools,
+  untilAborted,
 } from '../../../src/contracts/index.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../../shared/halves.ts';
 import { type HttpReceiver, heldNext } from '../../shared/http-post.ts';
 import { linesOf } from '../../shared/lines.ts';
-import { untilAborted } from '../../shared/until-aborted.ts';
 import { Acks } from './acks.ts';
 import { noAckNext, noCollector, readAcks } from './answer.ts';
 import { Cookies } from './cookies.ts';

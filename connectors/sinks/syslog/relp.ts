@@ -21,9 +21,9 @@ import {
   type Refusal,
   type Sink,
   type Uid,
+  untilAborted,
 } from '../../../src/contracts/index.ts';
 import { lineAt } from '../../shared/lines.ts';
-import { untilAborted } from '../../shared/until-aborted.ts';
 import type { SyslogReceiver } from './dial.ts';
 import { connectFailure } from './failures.ts';
 import { type RelpResponses, RelpSession, type RelpWindow } from './relp-session.ts';

@@ -15,7 +15,7 @@
 // one to be confirmed, and only a slower receiver may see later events first.
 
 import type { Socket } from 'node:net';
-import type { Clock, ExportError } from '../../../src/contracts/index.ts';
+import { type Clock, type ExportError, untilAborted } from '../../../src/contracts/index.ts';
 import { SyslogConnection } from './connection.ts';
 import { dial, type SyslogReceiver } from './dial.ts';
 import { broken, connectFailure } from './failures.ts';
@@ -73,17 +73,7 @@ export class SyslogStream {
 
   /** Resolves when the queue is short enough for another batch. */
   async ready(signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<never>();
-    const abort = () => aborted.reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    try {
-      while (this.#waiting.length >= waitingMax) {
-        signal.throwIfAborted();
-        await Promise.race([this.#relief.promise, aborted.promise]);
-      }
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
+    while (this.#waiting.length >= waitingMax) await untilAborted(this.#relief.promise, signal);
   }
 
   #relieve(): void {

@@ -1,4 +1,4 @@
-// Waits of a sink that end when the engine aborts them.
+// A wait that ends when its signal aborts, even if the work continues.
 
 /**
  * Resolves as `work`; if the signal aborts first, calls `giveUp` and rejects with the signal's
