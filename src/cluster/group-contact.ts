@@ -1,8 +1,9 @@
-// Whether a group has answered this process recently: while it has, no successor can have started. Invariant: the time
-// since is measured by the clocks of this machine, and the longer one counts, since the monotonic clock stops while a
-// machine sleeps.
+// Whether a group has answered this process recently: while it has, no successor can have started, so this process may poll and
+// send. Invariants: the time since is measured by the clocks of this machine, and the longer one counts, since the monotonic
+// clock stops while a machine sleeps; a process that was paused for longer than the session sends nothing before the group, and
+// after a lost membership the log of the shard, has confirmed that the shard is still its own.
 
-import type { Clock, Log } from '../contracts/index.ts';
+import type { Clock, Log, SendTurn } from '../contracts/index.ts';
 
 /** A moment by both clocks. */
 export interface SentAt {
@@ -12,6 +13,9 @@ export interface SentAt {
 
 /** Share of the session. After so long without an answer no new request starts, so that open ones can end in time. */
 const silentShareMax = 2 / 3;
+
+/** How often a closed turn is looked at. */
+const lookEveryMs = 100;
 
 /** Dependencies. */
 interface ContactTools {
@@ -85,5 +89,39 @@ export class GroupContact {
       this.#isSilenceTold = !hasContact;
     }
     return hasContact;
+  };
+}
+
+/**
+ * The turn of a membership. `confirm` resolves where this process still owns what it sends from, and
+ * rejects with `state_locked` where another one has had it.
+ */
+export function sendTurnOf(
+  membership: { readonly hasContact: () => boolean; readonly givenUp: number },
+  confirm: (signal: AbortSignal) => Promise<unknown>,
+  clock: Clock,
+): SendTurn {
+  /** How often the group had given this process up when it was confirmed last. */
+  let confirmedAt = membership.givenUp;
+  let isSilent = false;
+  const isGiven = () => {
+    isSilent ||= !membership.hasContact();
+    return !isSilent && membership.givenUp === confirmedAt;
+  };
+  return {
+    isGiven,
+    async wait(signal) {
+      while (!isGiven()) {
+        signal.throwIfAborted();
+        if (membership.hasContact()) {
+          const { givenUp } = membership;
+          await confirm(signal);
+          isSilent = false;
+          confirmedAt = givenUp;
+        } else {
+          await clock.sleep(lookEveryMs, signal);
+        }
+      }
+    },
   };
 }

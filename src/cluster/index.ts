@@ -2,7 +2,7 @@
 
 export { type ConfigPrint, differencesIn, printAfter } from './config-print.ts';
 export { compareDeployments, type Deployment, deploymentOf, differenceText } from './deployment.ts';
-export { GroupContact } from './group-contact.ts';
+export { GroupContact, sendTurnOf } from './group-contact.ts';
 export {
   type MemberSettings,
   oldOwnersOf,
@@ -11,4 +11,3 @@ export {
   shardNames,
 } from './log/settings.ts';
 export { rightsOf } from './rights.ts';
-export { sendTurnOf } from './send-turn.ts';

@@ -1,7 +1,7 @@
 // Sends of a process that may not send for a while: none goes out before its turn, and none overtakes another.
 
 import { expect, test } from 'vitest';
-import { sendTurnOf } from '../../src/cluster/send-turn.ts';
+import { sendTurnOf } from '../../src/cluster/group-contact.ts';
 import type { Batch, Delivery, Sink } from '../../src/contracts/sink.ts';
 import type { HttpClient } from '../../src/contracts/tools.ts';
 import { gatedHttp, gatedSink } from '../../src/send/turn-gate.ts';
