@@ -48,6 +48,7 @@ async function openTo(receiver: TcpReceiver, config: object = {}) {
     waitUntil(
       async () => {
         if (isDone()) return true;
+        if (clock.monotonic() > 300_000) throw new Error('five minutes have passed on its clock');
         meanwhile();
         await clock.advance(windowMs / 4);
         await waitUntil(() => table.open === 0, { what: 'the end of a look', everyMs: 1 });
