@@ -274,6 +274,8 @@ export interface Spool {
   readonly aside: Aside;
   /** Default: no source has a successor. */
   readonly pairs?: PairStore;
+  /** Size of an append up to which pages of a stream that are ready share it. Default: 512 KiB. */
+  readonly groupBytes?: number | undefined;
   /** Resolves once durable, with the number of the block of identities. */
   append(entry: Append): Promise<number>;
   /**
@@ -330,7 +332,7 @@ export type SendSpool = Pick<
 /** The part of the spool that streams use. */
 export type FetchSpool = Pick<
   Spool,
-  'append' | 'recall' | 'trail' | 'entities' | 'room' | 'parents'
+  'append' | 'groupBytes' | 'recall' | 'trail' | 'entities' | 'room' | 'parents'
 >;
 
 /** One step of a sink. */

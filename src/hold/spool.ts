@@ -94,6 +94,8 @@ const recentBytesDefault = 3 * 1024 * 1024;
 const recentLargeBytesMax = 32 * 1024 * 1024;
 /** Polling slows down for sinks at work while this share of the cache is in use. */
 const crowdedShare = 0.75;
+/** A transaction of the log costs as much CPU as hundreds of events, so more pages share one. */
+const loggedGroupBytes = 1.5 * 1024 * 1024;
 /** Maximum share of the spool for records that wait for the other side of a pair. */
 const waitingShareMax = 0.5;
 /**
@@ -230,6 +232,10 @@ class WorkerSpool implements OwnSpool {
 
   get gauge(): SpoolGauge {
     return this.#gauge;
+  }
+
+  get groupBytes(): number | undefined {
+    return this.#settings.log === undefined ? undefined : loggedGroupBytes;
   }
 
   async append(entry: Append): Promise<number> {

@@ -91,6 +91,7 @@ export function backfillSpool(deps: BackfillSpoolDeps): BackfillSpool {
   };
   return {
     view: {
+      groupBytes: spool.groupBytes,
       recall,
       append,
       room: (signal) => spool.room(signal),

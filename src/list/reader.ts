@@ -42,7 +42,7 @@ import { latestOn, newPageOf, StepGroup, type Taken, violationsOn } from './stag
 /** Dependencies of a list stream's reader. */
 export interface ListDeps {
   readonly stream: ListStream;
-  readonly spool: Pick<Spool, 'append' | 'recall' | 'room' | 'trail'>;
+  readonly spool: Pick<Spool, 'append' | 'groupBytes' | 'recall' | 'room' | 'trail'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Pinned order, or `auto` to learn the order. */
@@ -84,7 +84,7 @@ export class ListReader {
     this.deps = deps;
     this.memory = new RecordMemory(deps);
     this.#asker = new PageAsker(deps);
-    this.#group = new StepGroup(deps.clock);
+    this.#group = new StepGroup(deps.clock, deps.spool.groupBytes);
   }
 
   get checkpoint(): ListCheckpoint {

@@ -172,8 +172,8 @@ export function keysWithout(keys: string, identified: Identified): string | null
 /** One step: an optional page, its identities and its checkpoint. */
 export type ListStep = Omit<Append, 'entities'>;
 
-/** A group with this many bytes of pages is complete. */
-const groupBytes = 512 * 1024;
+/** Default of `groupBytes` of the spool. */
+const groupBytesDefault = 512 * 1024;
 /** Longest wait of a step for the next page. */
 const groupMs = 20;
 
@@ -187,12 +187,15 @@ interface Wait {
 /** The steps that are not appended yet. */
 export class StepGroup {
   readonly #clock: Clock;
+  readonly #groupBytes: number;
   #steps: ListStep[] = [];
   #bytes = 0;
   #wait: Wait | null = null;
 
-  constructor(clock: Clock) {
+  /** A group with `groupBytes` of pages is complete. */
+  constructor(clock: Clock, groupBytes = groupBytesDefault) {
     this.#clock = clock;
+    this.#groupBytes = groupBytes;
   }
 
   get isEmpty(): boolean {
@@ -200,7 +203,7 @@ export class StepGroup {
   }
 
   get isWhole(): boolean {
-    return this.#bytes >= groupBytes;
+    return this.#bytes >= this.#groupBytes;
   }
 
   add(step: ListStep): void {

@@ -22,6 +22,10 @@ export class SpoolAround implements FetchSpool {
     return this.inner.parents;
   }
 
+  get groupBytes(): number | undefined {
+    return this.inner.groupBytes;
+  }
+
   append(entry: Append): Promise<number> {
     return this.inner.append(entry);
   }

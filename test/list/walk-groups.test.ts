@@ -1,12 +1,17 @@
 // Small pages of a walk are stored together: which pages share an append, when it is made, and the result if it fails.
 // test/simulation checks that this loses and repeats nothing, whatever the server and wherever the process dies.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { ListStream } from '../../src/contracts/source.ts';
 import { type Append, identityBytes, type Spool } from '../../src/contracts/spool.ts';
+import { Rebuilding } from '../../src/hold/rebuild.ts';
+import { openSpool } from '../../src/hold/spool.ts';
+import { backfillSpool } from '../../src/list/backfill-spool.ts';
+import { SpoolAround } from '../../src/poll/spool-around.ts';
 import { AUDIT } from '../sandbox/client.ts';
 import { answeredBy } from '../support/made-up-list.ts';
+import { tempDir } from '../support/temp.ts';
 import {
   aList,
   aSpool,
@@ -22,7 +27,11 @@ const groupBytes = 512 * 1024;
 
 /** A list, with what is appended for it; `before` is passed before each append and may throw. */
 async function watched(
-  { events = 60, ...choices }: ListChoices & { readonly events?: number },
+  {
+    events = 60,
+    groupBytes,
+    ...choices
+  }: ListChoices & { readonly events?: number; readonly groupBytes?: number },
   before: (appends: readonly Append[]) => void = () => undefined,
 ) {
   const world = await standingSandbox({ events });
@@ -37,6 +46,7 @@ async function watched(
   const spool = new Proxy(real, {
     get(target, name) {
       if (name === 'append') return append;
+      if (name === 'groupBytes') return groupBytes;
       const member: unknown = Reflect.get(target, name);
       return typeof member === 'function' ? member.bind(target) : member;
     },
@@ -78,9 +88,13 @@ describe('small pages of a walk', () => {
     expect(await ids()).toEqual(served());
   });
 
-  test('are held once they are large enough together', async () => {
+  test.each([
+    ['512 KiB', undefined, groupBytes],
+    ['the size that the spool wants', 300_000, 300_000],
+  ])('are held once they have %s together', async (_, wanted, groupBytes) => {
     const { list, appends, ids, served } = await watched({
       events: 2_500,
+      ...(wanted === undefined ? {} : { groupBytes: wanted }),
       settings: { page_limit: 100 },
     });
 
@@ -145,4 +159,17 @@ describe('small pages of a walk', () => {
     expect(held).toHaveLength(100 * (appends[0]?.pages.length ?? 0));
     expect(await ids()).toEqual(served());
   });
+});
+
+test('with a log more pages share an append, also in the views of a spool', async () => {
+  const dir = tempDir();
+  new Rebuilding(dir).finish({ isCache: true });
+  const log = { commit: async () => undefined, forgetBefore: () => undefined };
+  const settings = { dir, sync: 'none', keepMs: 0, bytesMax: 2 ** 30, sinks: [], log } as const;
+  const spool = await openSpool(settings);
+  onTestFinished(() => spool.close());
+  const { view } = backfillSpool({ spool, key: 'b', span: { fromMs: 0, toMs: 1 }, time: [] });
+
+  const sizes = [spool, new SpoolAround(spool), view].map((one) => one.groupBytes);
+  expect(sizes).toEqual(Array(3).fill(3 * groupBytes));
 });
