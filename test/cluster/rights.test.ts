@@ -98,17 +98,26 @@ sinks:
     return file;
   };
   const check = async (file: string) => await runHere(['check', '-c', file, '--connect'], env);
+  /** The first check that ends with this code: a broker answers a change of rights before it goes by it. */
+  const ends = async (file: string, code: number, what: string) =>
+    await waitUntil(
+      async () => {
+        const checked = await check(file);
+        return checked.exitCode === code && checked;
+      },
+      { what },
+    );
   const run = async (file: string) =>
     await runHere(['run', '-c', file, '--once', '--timeout', '60s', '--log-level', 'error'], env);
 
   const grant = async (some: ReturnType<typeof entriesOf>) => {
     await admin.createAcls({ acl: some.map(({ name, ...entry }) => entry) });
   };
-  return { admin, grant, sandbox, env, dir, config, check, run };
+  return { admin, grant, sandbox, env, dir, config, check, ends, run };
 }
 
 test('the rights that are printed are enough, and each one that lacks is named', async () => {
-  const { admin, grant, sandbox, env, dir, config, check, run } = await aDeployment();
+  const { admin, grant, sandbox, env, dir, config, check, ends, run } = await aDeployment();
   const file = config('acls');
   const bare = await check(file);
   expect(bare.exitCode, bare.stdout).toBe(3);
@@ -120,14 +129,7 @@ test('the rights that are printed are enough, and each one that lacks is named',
   expect(printed.exitCode, printed.stderr).toBe(0);
   const entries = printed.stdout.trim().split('\n').flatMap(entriesOf);
   await grant(entries);
-  // A broker answers a grant before it goes by it.
-  const before = await waitUntil(
-    async () => {
-      const checked = await check(file);
-      return checked.exitCode === 0 && checked;
-    },
-    { what: 'the rights to hold' },
-  );
+  const before = await ends(file, 0, 'the rights to hold');
   expect(before.stdout).toContain('topic acls.pages: not there; it is made at the first start');
   const ran = await run(file);
   expect(ran.exitCode, ran.stderr).toBe(0);
@@ -139,8 +141,7 @@ test('the rights that are printed are enough, and each one that lacks is named',
     const { name, ...filter } = entry;
     await admin.deleteAcls({ filters: [filter] });
     const what = `${name} on ${entry.resourceName}`;
-    await waitUntil(async () => (await check(file)).exitCode === 3, { what });
-    const lacking = await check(file);
+    const lacking = await ends(file, 3, what);
     expect(lacking.stdout, what).toMatch(new RegExp(`lacks [^\n]*\\b${name}\\b[^\n]* on the`));
     expect(lacking.stdout, what).toContain(entry.resourceName);
     // Something that it would write.
@@ -151,7 +152,7 @@ test('the rights that are printed are enough, and each one that lacks is named',
       name === 'Delete' || /^(Write on acls.control|(Read|Write) on acls.dead)$/.test(what);
     expect(refused.exitCode, `${what}: ${refused.stderr}`).toBe(isSpare ? 0 : 1);
     await grant([entry]);
-    await waitUntil(async () => (await check(file)).exitCode === 0, { what: `${what} again` });
+    await ends(file, 0, `${what} again`);
   }
   const last = await run(file);
   expect(last.exitCode, last.stderr).toBe(0);
@@ -169,12 +170,12 @@ test('the rights that are printed are enough, and each one that lacks is named',
 }, 600_000);
 
 test('a state of older versions with several shards needs the right to read their groups', async () => {
-  const { grant, env, config, check } = await aDeployment();
+  const { grant, env, config, ends } = await aDeployment();
   const shared = config('shared', kafkaAccount.password, 2);
   const acls = await runHere(['cluster', 'acls', '-c', shared], env);
   const own = acls.stdout.trim().split('\n').flatMap(entriesOf);
   await grant(own);
-  await waitUntil(async () => (await check(shared)).exitCode === 0, { what: 'rights on shared' });
+  await ends(shared, 0, 'rights on shared');
   // A process with workers.
   const runShared = async () =>
     await runSluice(['run', '-c', shared, '--once', '--timeout', '60s'], { env });
