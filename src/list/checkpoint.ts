@@ -124,9 +124,14 @@ export function joinedChange<First extends CheckpointChange>(
   first: First,
   second: CheckpointChange,
 ): First {
-  const both: Record<string, object> = { ...first };
+  const both: Record<string, Readonly<Record<string, unknown>>> = { ...first };
   for (const [concern, fields] of Object.entries(second)) {
-    both[concern] = { ...both[concern], ...fields };
+    const before = both[concern];
+    // Unchanged concerns stay as they are: thousands of idle streams share those of a new checkpoint.
+    const isSame = Object.entries(fields).every(
+      ([name, value]) => before !== undefined && name in before && before[name] === value,
+    );
+    if (!isSame || before === undefined) both[concern] = { ...before, ...fields };
   }
   return both as First; // each concern has its own fields only
 }

@@ -40,7 +40,8 @@ export class ReReadDrift {
   readonly #ignore: readonly string[];
   #same = 0;
   #moved = 0;
-  #seen = new KeyTable();
+  /** Null: empty, as in most of many streams. */
+  #seen: KeyTable | null = null;
   #sample: { readonly w0: number; readonly w1: number; readonly text: string } | null = null;
   /** Paths that differ; null: none so far, as in most of many streams. */
   #paths: Set<string> | null = null;
@@ -77,7 +78,7 @@ export class ReReadDrift {
     // Unchanged ids are shared ids: their other contents are delivered at the next reading.
     else if (state?.isHeld === true && (moved < 0 || now - state.at >= state.patienceMs)) {
       this.#state = { ...state, isHeld: false };
-      this.#seen = new KeyTable();
+      this.#seen = null;
     }
   }
 
@@ -102,13 +103,14 @@ export class ReReadDrift {
 
   /** True if a held-back record has the content that was seen last. */
   isAsSeen(words: Uint32Array, at: number): boolean {
-    const slot = this.#seen.find(idKey(words, at), 0);
-    return slot >= 0 && this.#seen.value(slot) === contentOf(words, at);
+    const seen = this.#seen;
+    const slot = seen?.find(idKey(words, at), 0) ?? -1;
+    return slot >= 0 && seen?.value(slot) === contentOf(words, at);
   }
 
   /** Remembers the content of a held-back record. */
   see(words: Uint32Array, at: number): void {
-    if (this.#seen.size >= seenMax) this.#seen = new KeyTable();
+    if (this.#seen === null || this.#seen.size >= seenMax) this.#seen = new KeyTable();
     this.#seen.set(idKey(words, at), 0, contentOf(words, at));
   }
 

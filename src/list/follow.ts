@@ -25,7 +25,7 @@ import {
 import { pagerFor } from './pagers.ts';
 import {
   gapAt,
-  type IdlessTally,
+  IdlessTally,
   keysWithout,
   learnedFrom,
   type Stage,
@@ -62,6 +62,9 @@ export async function follow(
   return { outcome: 'retry', cause: new ExportError('upstream_nonsense', moving, { next }) };
 }
 
+/** Ends the request for a page that is no longer needed. */
+const walkOver = new Error('the walk is over');
+
 /** The end of one walk; `shifted`: rows moved, and the walk must restart at this position. */
 type Ended = Answer<Omit<Walked, 'restarted'>> | { readonly shifted: ListPosition };
 
@@ -94,7 +97,7 @@ class Following {
     this.#reader = reader;
     this.#walk = walk;
     this.#pager = pagerFor(pagination, walk.from, reader.deps.clock.now());
-    this.#tally = walk.tally ?? { counts: new Map(), at: null };
+    this.#tally = walk.tally ?? new IdlessTally();
     this.#loops = new CursorLoopWatch(name, walk.isPoll === true);
     this.#tail = new TailWatch(reader.checkpoint, {
       isPoll: walk.isPoll === true,
@@ -108,11 +111,16 @@ class Following {
   }
 
   async run(signal: AbortSignal): Promise<Ended> {
+    // A listener, because AbortSignal.any leaves objects behind that only a collection of the whole heap frees.
     const over = new AbortController();
+    const stop = () => over.abort(signal.reason);
+    signal.addEventListener('abort', stop);
     try {
-      return await this.#follow(AbortSignal.any([signal, over.signal]));
+      signal.throwIfAborted();
+      return await this.#follow(over.signal);
     } finally {
-      over.abort(new Error('the walk is over'));
+      signal.removeEventListener('abort', stop);
+      over.abort(walkOver);
       // Commit the pages accepted so far also after a failure.
       await this.#flush();
     }
@@ -263,10 +271,9 @@ class Following {
   }
 
   #take(page: Page, identified: Identified, overlap: number): Taken {
-    const { counts } = this.#tally;
     const taken = this.#reader.take(page, identified, {
       reading: this.#reading,
-      counts,
+      tally: this.#tally,
       overlap,
       anchored: this.#walk.anchored,
       horizon: this.#walk.horizon ?? null,

@@ -22,7 +22,7 @@ import { isPartialPage, samePosition } from './page.ts';
 import { isPartRead } from './paging-doubt.ts';
 import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
-import { type IdlessTally, resumeAfter } from './stage.ts';
+import { IdlessTally, resumeAfter } from './stage.ts';
 
 /** Share of the time that full scans may use. */
 const timeShare = 0.1;
@@ -98,7 +98,7 @@ export async function runFullScan(
 
 /** A full scan from the start of the list, with no counts. */
 export function begin(poll: Poll): FullScanState {
-  poll.memory.tally = { counts: new Map(), at: null };
+  poll.memory.tally = new IdlessTally();
   poll.memory.reached.pages = 0;
   const { watermark, horizon } = poll.checkpoint.memory;
   const { begunAt, first: next } = poll;
@@ -118,7 +118,7 @@ async function resume(poll: Poll, scan: FullScanState, until: number): Promise<F
 
 /** The counts of the full scan under way. */
 export function tallyOf({ memory }: Poll): IdlessTally {
-  memory.tally ??= { counts: new Map(), at: null };
+  memory.tally ??= new IdlessTally();
   return memory.tally;
 }
 

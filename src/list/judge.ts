@@ -30,6 +30,8 @@ export type WalkCounts = Map<string, number>;
 
 /** State of a walk over pages that were read in part before. */
 export interface WalkSoFar {
+  /** The stream's memory then: once it is loaded again, this state is void. */
+  readonly repeats: Repeats;
   /** Latest event time read before the walk. */
   readonly readUpTo: number;
   /** Keys that the walk has counted as new. */

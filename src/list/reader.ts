@@ -199,8 +199,11 @@ export class ListReader {
   differs(change: CheckpointChange): boolean {
     const now = this.checkpoint;
     if (this.memory.drift.isClear || this.memory.drift.state !== now.memory.drift) return true;
+    const next = joinedChange(now, change);
+    const concerns = Object.keys(change) as (keyof CheckpointChange)[];
+    if (concerns.every((concern) => next[concern] === now[concern])) return false;
     // The order of fields is stable under changes.
-    return JSON.stringify(joinedChange(now, change)) !== JSON.stringify(now);
+    return JSON.stringify(next) !== JSON.stringify(now);
   }
 
   /** Commits conditions and checkpoint changes, in one transaction with the staged steps. */

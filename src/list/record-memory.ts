@@ -6,18 +6,18 @@ import { joinedChange, type ListCheckpoint } from './checkpoint.ts';
 import { byOldVersion } from './checkpoint-shape.ts';
 import { ReReadDrift } from './drift.ts';
 import { type Identified, Identifier } from './identity.ts';
-import { type JudgedPage, judgePage, type WalkCounts, type WalkSoFar } from './judge.ts';
+import { type JudgedPage, judgePage } from './judge.ts';
 import { KeyTable } from './key-table.ts';
 import type { Page } from './page.ts';
 import { timeSpan } from './record-time.ts';
 import { asWords, identityWords, Repeats } from './repeats.ts';
-import type { Taken } from './stage.ts';
+import type { IdlessTally, Taken } from './stage.ts';
 
 /** A page's role in its walk. `horizon`: records up to this event time count as known. */
 export type HowRead = Pick<
   JudgedPage,
-  'reading' | 'counts' | 'overlap' | 'anchored' | 'resumePage' | 'horizon'
->;
+  'reading' | 'overlap' | 'anchored' | 'resumePage' | 'horizon'
+> & { readonly tally: IdlessTally };
 
 interface MemoryDeps {
   readonly stream: ListStream;
@@ -33,8 +33,6 @@ export class RecordMemory {
   #drift: ReReadDrift;
   /** Latest event time seen, even in the future. */
   #latest = Number.NEGATIVE_INFINITY;
-  /** The state of each walk, by its counts. */
-  #walks = new WeakMap<WalkCounts, WalkSoFar>();
 
   constructor(deps: MemoryDeps) {
     const { source, company = '', name } = deps.stream;
@@ -58,7 +56,6 @@ export class RecordMemory {
     }
     this.#repeats = repeats;
     this.#drift = this.#driftFrom(memory.drift);
-    this.#walks = new WeakMap();
   }
 
   #driftFrom(state: ListCheckpoint['memory']['drift']): ReReadDrift {
@@ -79,14 +76,15 @@ export class RecordMemory {
   take(
     page: Page,
     identified: Identified,
-    { checkpoint, ...how }: HowRead & { readonly checkpoint: ListCheckpoint },
+    { checkpoint, tally, ...how }: HowRead & { readonly checkpoint: ListCheckpoint },
   ): Taken {
     const { stream, clock } = this.#deps;
     const { time } = stream;
     const now = clock.now();
-    const readBefore = this.#readBefore(how, checkpoint);
+    const readBefore = this.#readBefore(how.reading, tally, checkpoint);
+    const { counts } = tally;
     const judged = judgePage(
-      { page, identified, time, readBefore, now, ...checkpoint.wanted, ...how },
+      { page, identified, time, readBefore, now, counts, ...checkpoint.wanted, ...how },
       { identifier: this.identifier, repeats: this.#repeats, drift: this.#drift },
     );
     const span = timeSpan(page.records, time);
@@ -96,18 +94,18 @@ export class RecordMemory {
 
   /** What is known about earlier readings of a page; null: the page was not read before. */
   #readBefore(
-    { reading, counts }: HowRead,
+    reading: HowRead['reading'],
+    tally: IdlessTally,
     { whole, end, memory }: ListCheckpoint,
   ): JudgedPage['readBefore'] {
-    const latest = Math.max(this.#latest, memory.watermark ?? this.#latest);
-    const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
-    const walk = this.#walks.getOrInsertComputed(counts, () => ({
-      readUpTo,
-      seen: new KeyTable(),
-      moved: new KeyTable(),
-    }));
+    const repeats = this.#repeats;
+    if (tally.soFar?.repeats !== repeats) {
+      const latest = Math.max(this.#latest, memory.watermark ?? this.#latest);
+      const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
+      tally.soFar = { repeats, readUpTo, seen: new KeyTable(), moved: new KeyTable() };
+    }
     const isUnread = reading === 'onward' || (reading === 'resume' && !end.atEnd);
-    return whole.swept && !isUnread ? walk : null;
+    return whole.swept && !isUnread ? tally.soFar : null;
   }
 
   /** A walk has reached known records. */

@@ -18,8 +18,9 @@ const generationMax = 500_000;
 /** A stream's memory of records. */
 export class Repeats {
   #young = new KeyTable();
-  #old = new KeyTable();
-  #unanchored = new KeyTable();
+  /** Null: empty, as in most of many streams. */
+  #old: KeyTable | null = null;
+  #unanchored: KeyTable | null = null;
   /** If identities of older rules are stored (judge.ts): the ids seen since then. */
   #since: KeyTable | null = null;
 
@@ -27,23 +28,24 @@ export class Repeats {
   value(words: Uint32Array, at: number): number {
     const young = this.#young.find(words, at);
     if (young >= 0) return this.#young.value(young);
+    if (this.#old === null) return -1;
     const old = this.#old.find(words, at);
     return old >= 0 ? this.#old.value(old) : -1;
   }
 
   /** True for a key that a finished walk has seen. */
   isAnchored(words: Uint32Array, at: number): boolean {
-    return this.value(words, at) >= 0 && !this.#unanchored.has(words, at);
+    return this.value(words, at) >= 0 && this.#unanchored?.has(words, at) !== true;
   }
 
   /** True if a record with this id is known, with any content. */
   knowsId(words: Uint32Array, at: number): boolean {
-    return this.#young.hasFirstHalf(words, at) || this.#old.hasFirstHalf(words, at);
+    return this.#young.hasFirstHalf(words, at) || this.#old?.hasFirstHalf(words, at) === true;
   }
 
   /** True if a finished walk has seen every known record with this id. */
   isIdAnchored(words: Uint32Array, at: number): boolean {
-    return !this.#unanchored.hasFirstHalf(words, at);
+    return this.#unanchored?.hasFirstHalf(words, at) !== true;
   }
 
   /** Identities of another version or another `ignore` are stored. */
@@ -60,7 +62,9 @@ export class Repeats {
   add(identities: Uint32Array, at: number, anchored: boolean): void {
     this.#since?.set(identities, at, 0);
     this.#add(identities, at, identities[at + identityWords - 1] ?? 0);
-    if (!anchored) this.#unanchored.set(identities, at, 0);
+    if (anchored) return;
+    this.#unanchored ??= new KeyTable();
+    this.#unanchored.set(identities, at, 0);
   }
 
   #add(words: Uint32Array, at: number, value: number): void {
@@ -96,7 +100,7 @@ export class Repeats {
 
   /** The walk has reached known records: all keys are anchored. */
   anchorAll(): void {
-    if (this.#unanchored.size > 0) this.#unanchored = new KeyTable();
+    this.#unanchored = null;
   }
 }
 

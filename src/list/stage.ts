@@ -13,7 +13,7 @@ import { type Finding, pageContext, violation } from '../poll/index.ts';
 import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
 import { type Identified, keysOf } from './identity.ts';
-import type { Judged, WalkCounts } from './judge.ts';
+import type { Judged, WalkCounts, WalkSoFar } from './judge.ts';
 import { isFirst, type ListPosition, type Page, type Pager } from './page.ts';
 import type { TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
@@ -95,10 +95,12 @@ export function stageOfPart(rest: Omit<Stage, 'pager'>, pager: Pick<Pager, 'resu
 }
 
 /** Counts of records without ids over consecutive walks. */
-export interface IdlessTally {
-  readonly counts: WalkCounts;
+export class IdlessTally {
+  readonly counts: WalkCounts = new Map();
   /** The position up to which the counts hold; null: a page was counted and not committed. */
-  at: ListPosition | null;
+  at: ListPosition | null = null;
+  /** Null before the first page. */
+  soFar: WalkSoFar | null = null;
 }
 
 /** Number of records that identify the first page of the list. */

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import {
   freshCheckpoint,
+  joinedChange,
   parseListCheckpoint,
   readCheckpoint,
   withBlocksMoved,
@@ -26,6 +27,18 @@ const added = {
 };
 
 const read = (held: JsonObject) => readCheckpoint('src', held, String(held.fingerprint));
+
+test('a change keeps the concerns that it leaves as they are, so that many streams share them', () => {
+  const fresh = freshCheckpoint({
+    ...{ fingerprint: 'f', epoch: 'e', order: 'unknown', since: null },
+    ...{ ignore: [], olderUpTo: 0 },
+  });
+
+  const next = joinedChange(fresh, { server: { ...fresh.server }, end: { again: 2 } });
+
+  expect(next.server).toBe(fresh.server);
+  expect(next.end).toEqual({ ...fresh.end, again: 2 });
+});
 
 describe('a checkpoint of version 1', () => {
   test('stands in the corpus in the middle of each strategy', () => {

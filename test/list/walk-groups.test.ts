@@ -1,6 +1,7 @@
 // Small pages of a walk are stored together: which pages share an append, when it is made, and the result if it fails.
 // test/simulation checks that this loses and repeats nothing, whatever the server and wherever the process dies.
 
+import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { ListStream } from '../../src/contracts/source.ts';
@@ -71,6 +72,36 @@ function gate(from: number) {
 
 const sizes = ({ pages }: Append) => pages.map(({ body }) => body.length);
 const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
+
+describe('the end of a walk', () => {
+  test('leaves no listener on the signal of its poll', async () => {
+    const { list } = await watched({});
+    const { signal } = new AbortController();
+
+    const { outcome } = await list.poll(signal);
+
+    expect(outcome).toBe('done');
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('is also the end of a poll that is interrupted during a request', async () => {
+    const stop = new AbortController();
+    const { list, served, ids } = await watched({
+      wrap: (stream) =>
+        answeredBy(stream, async (request, signal) => {
+          const answer = await stream.upstream.get(request, signal);
+          stop.abort(new Error('stopped'));
+          signal.throwIfAborted();
+          return answer;
+        }),
+    });
+
+    await expect(list.poll(stop.signal)).rejects.toThrow('stopped');
+
+    expect(await ids()).toEqual([]);
+    expect(served()).not.toEqual([]);
+  });
+});
 
 describe('small pages of a walk', () => {
   test('are one append, with all their identities and every cursor they came by', async () => {
