@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { defineSink } from '../src/contracts/definition.ts';
 import type { Sink } from '../src/contracts/sink.ts';
 import type { ListStream } from '../src/contracts/source.ts';
-import type { PlannedSource } from '../src/fetch/polling.ts';
+import type { PlannedSource } from '../src/fetch/polled-stream.ts';
 import { openSpool } from '../src/hold/spool.ts';
 import { Pipeline } from '../src/pipeline.ts';
 import type { PlannedSink } from '../src/send/sending.ts';

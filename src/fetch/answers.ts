@@ -39,7 +39,7 @@ export interface AnswersDeps {
   /**
    * Minimum time between two stored copies of the same response; undefined: responses are not stored. It may change.
    */
-  readonly everyMs: () => number | undefined;
+  readonly everyMs: (source: string) => number | undefined;
 }
 
 /** A response that is not stored yet. */
@@ -161,7 +161,7 @@ export class StreamResponses {
   #ofList<L extends ListEndpoint>(list: L, parent: string | null): L {
     const get: Upstream['get'] = async (request, signal) => {
       const { upstream, pagination } = list;
-      if (this.#deps.everyMs() === undefined) {
+      if (this.#everyMs === undefined) {
         const answer = await upstream.get(request, signal);
         if (answer.outcome === 'ok') this.#encoding.see(answer.body);
         return answer;
@@ -185,6 +185,10 @@ export class StreamResponses {
       return { ...answer, shows: (shown) => void Object.assign(facts, shown) };
     };
     return { ...list, upstream: { get } };
+  }
+
+  get #everyMs(): number | undefined {
+    return this.#deps.everyMs(this.stream.source);
   }
 
   get #pendingBytes(): number {
@@ -273,7 +277,7 @@ export class StreamResponses {
       this.#lately ??= new Map();
       const lately = this.#lately;
       const before = lately.get(key);
-      const everyMs = this.#deps.everyMs() ?? Number.POSITIVE_INFINITY;
+      const everyMs = this.#everyMs ?? Number.POSITIVE_INFINITY;
       if (before?.digest === digest && Math.abs(at - before.at) < everyMs) return [];
       if (lately.size >= rememberedMax) lately.clear();
       lately.set(key, { at, digest });

@@ -7,6 +7,7 @@ import {
   type FetchSpool,
   type InFlight,
   invariant,
+  type Log,
   type PushStream,
   type Stream,
   type Succession,
@@ -51,6 +52,8 @@ export interface Poller {
 export interface PollerDeps {
   readonly spool: FetchSpool;
   readonly tools: Tools;
+  /** The stream's. */
+  readonly log: Log;
   readonly random: () => number;
   readonly found?: OnFinding;
   /** The parents known when a stream begins. */
@@ -68,9 +71,8 @@ export interface PollerDeps {
 
 /** Creates the poller of a stream; sends no request yet. */
 export function pollerFor(source: PolledSource, stream: Stream, deps: PollerDeps): Poller {
-  const { spool, tools, found } = deps;
+  const { spool, tools, log, found } = deps;
   const { clock } = tools;
-  const log = tools.log.with({ stream: stream.name });
   if (stream.kind === 'push') {
     return new PushPoller({ stream, spool, clock, log, ...deps.listening(stream) });
   }

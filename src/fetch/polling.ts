@@ -2,18 +2,16 @@
 // others run. Invariant: a stopped stream has no work under way; everything it stored is durable, and the next stream
 // with its name resumes there.
 
-import type { RecordReading } from '../contracts/config.ts';
 import {
   asExportError,
-  type ExpectedVolume,
   type ExportError,
-  type Schedule,
+  type Log,
   type Spool,
   type Stream,
 } from '../contracts/index.ts';
 import type { Backfill, BackfillState } from '../list/index.ts';
 import { Feed } from '../parents/index.ts';
-import { type PollResult, timetable } from '../poll/index.ts';
+import type { PollResult } from '../poll/index.ts';
 
 import {
   comparedFrom,
@@ -30,34 +28,15 @@ import {
 import { isConcerned, Listeners } from '../webhooks/index.ts';
 
 import { Alarms } from './alarms.ts';
-import { StreamResponses } from './answers.ts';
+import { type AnswersDeps, StreamResponses } from './answers.ts';
 import type { Lookups } from './lookups.ts';
-import { type PolledSource, type Poller, type PollerDeps, pollerFor } from './pollers.ts';
+import { type PlannedSource, PolledStream, type StreamsShared } from './polled-stream.ts';
+import { type Poller, type PollerDeps, pollerFor } from './pollers.ts';
 import { Repeated } from './repeated.ts';
 import { SilenceWatch } from './silence.ts';
-import { type RunnerState, StreamRunner } from './stream-runner.ts';
+import type { RunnerState, StreamRunner } from './stream-runner.ts';
 import { turnsOf } from './turns.ts';
 import { VolumeWatch } from './volume.ts';
-
-/** A source of the config with its streams. */
-export interface PlannedSource extends PolledSource {
-  /** Name of its upstream. */
-  readonly upstream: string;
-  readonly streams: readonly Stream[];
-  readonly reading: RecordReading;
-  readonly schedule: Schedule;
-  /** How long each of its streams may be silent, milliseconds; undefined: without limit. */
-  readonly expectMs?: number;
-  /** The expected volume of each of its streams; undefined: none. */
-  readonly expectVolume?: ExpectedVolume;
-  /** The look-ups of its numbers. */
-  readonly lookups?: Lookups;
-  /**
-   * Store every response; minimum time between two copies of an equal one, milliseconds. Undefined: responses are not
-   * stored.
-   */
-  readonly answersEveryMs?: number;
-}
 
 /** Dependencies of polling. */
 export interface PollingDeps extends Pick<PollerDeps, 'tools' | 'random' | 'found'> {
@@ -80,19 +59,6 @@ const jitterMsMax = 30_000;
 /** Longest wait for look-ups of a run with `--once`, milliseconds. */
 const lookupsMsMax = 5_000;
 
-interface Polled {
-  readonly upstream: string;
-  readonly stream: Stream;
-  readonly runner: StreamRunner;
-  /** Watch its silence and its volume, if its source expects some. */
-  readonly watches: readonly Repeated[];
-  /** Makes the next poll start from the durable state. */
-  readonly forget: () => void;
-  /** Accepts no more deliveries. */
-  readonly close: () => void;
-  isStarted: boolean;
-}
-
 /** The renewal of look-ups. */
 interface Renewal {
   readonly stop: AbortController;
@@ -100,19 +66,13 @@ interface Renewal {
   ended: Promise<void> | null;
 }
 
-interface RunnerWishes {
-  readonly source: PlannedSource;
-  readonly stream: Stream;
-  readonly poller: () => Poller;
-  readonly answers: StreamResponses;
-  readonly jitterMs: number;
-}
-
 /** All streams of the config. */
 export class Polling {
   readonly #deps: PollingDeps;
-  readonly #turns;
   readonly #alarms;
+  readonly #shared: StreamsShared;
+  readonly #sides: Parameters<typeof pairedSpool>[2];
+  readonly #answersDeps: AnswersDeps;
   readonly #backfills: Backfill[] = [];
   readonly #listeners;
   readonly #feed: Feed;
@@ -120,15 +80,30 @@ export class Polling {
   #pairings: readonly Pairing[] = [];
   /** Streams of successors that may be read. */
   readonly #walking = new Set<string>();
-  readonly #streams = new Map<string, Polled>();
+  readonly #streams = new Map<string, PolledStream>();
   /** One renewal each, however many sources use it. */
   readonly #lookups = new Map<Lookups, Renewal>();
   readonly #failed = Promise.withResolvers<never>();
 
   constructor(deps: PollingDeps, pollsAtOnce = pollsAtOnceMax) {
     this.#deps = deps;
-    this.#turns = turnsOf(pollsAtOnce);
-    this.#alarms = new Alarms(deps.tools.clock);
+    const { spool, tools, random, found } = deps;
+    this.#alarms = new Alarms(tools.clock);
+    this.#shared = {
+      ...{ clock: tools.clock, alarms: this.#alarms, turns: turnsOf(pollsAtOnce), random, spool },
+      pollerFor: (source, answers, log) => this.#pollerFor(source, answers, log),
+      heldBack: (source, stream) => this.#heldBack(source, stream),
+      hasMoved: (source) => this.hasMoved(source),
+      named: (cause, source) => this.#named(cause, source),
+    };
+    const sourceOf = (name: string) => this.#sources.get(name);
+    this.#sides = {
+      sideOf: (source) =>
+        sourceOf(source)?.past === undefined ? sideIn(this.#pairings, source) : null,
+      pairs: spool.pairs,
+    };
+    const everyMs = (source: string) => sourceOf(source)?.answersEveryMs;
+    this.#answersDeps = { spool, tools, everyMs, ...(found && { found }) };
     this.#listeners = new Listeners(deps.tools);
     this.#feed = new Feed(deps.tools.log);
     this.#failed.promise.catch(() => undefined);
@@ -164,18 +139,12 @@ export class Polling {
     );
     const jitterMs = Math.min(jitterMsMax, (added.length - 1) * jitterMsPerStream);
     for (const { source, stream } of added) {
-      const everyMs = () => this.#sources.get(source.name)?.answersEveryMs;
-      const answers = new StreamResponses(stream, { ...this.#deps, everyMs });
-      let poller = this.#pollerFor(source, answers);
-      const close = () => poller.close?.();
-      const forget = () => {
-        close();
-        poller = this.#pollerFor(source, answers);
-      };
-      const runner = this.#runnerFor({ source, stream, poller: () => poller, answers, jitterMs });
-      const watches = this.#watchesOf(source, stream, runner);
-      const parts = { upstream: source.upstream, stream, runner, watches };
-      this.#streams.set(stream.name, { ...parts, forget, close, isStarted: false });
+      const log = this.#deps.tools.log.with({ stream: stream.name });
+      const answers = new StreamResponses(stream, this.#answersDeps);
+      const parts = { source, answers, log, jitterMs };
+      const polled = new PolledStream(stream, parts, this.#shared);
+      polled.watches = this.#watchesOf(source, polled);
+      this.#streams.set(stream.name, polled);
     }
     const live = sources.filter(({ streams, past }) => streams.length > 0 && past === undefined);
     const requested = new Set(live.flatMap(({ lookups }) => lookups ?? []));
@@ -229,7 +198,7 @@ export class Polling {
   async whileStill<T>(name: string, work: () => Promise<T>): Promise<T> {
     const polled = this.#streams.get(name);
     if (polled === undefined) return await work();
-    return await polled.runner.whileStill(() => work().finally(polled.forget));
+    return await polled.runner.whileStill(() => work().finally(() => polled.forget()));
   }
 
   /** Stops these streams, or all; resolves when none of their work is under way. */
@@ -245,7 +214,7 @@ export class Polling {
       ]),
       ...lookups.map(({ ended }) => ended),
     ]);
-    for (const { close } of streams) close();
+    for (const polled of streams) polled.close();
     if (names === undefined) await this.#listeners.sweep();
   }
 
@@ -281,43 +250,6 @@ export class Polling {
     await Promise.all(asked.map(({ stream }) => read(stream.source)));
     // Only now it is known whether the successor of an ended API was read.
     return failed.filter(({ stream }) => this.#streams.get(stream)?.runner.isEnded !== true);
-  }
-
-  #runnerFor({ source, stream, poller, answers, jitterMs }: RunnerWishes): StreamRunner {
-    const { tools, random, spool } = this.#deps;
-    return new StreamRunner({
-      name: stream.name,
-      source: source.name,
-      poll: (signal) =>
-        answers.during(
-          async () => (await this.#heldBack(source, stream)) ?? (await poller().poll(signal)),
-        ),
-      timetable: timetable(source.schedule, tools.clock),
-      // A sender waits for the response and must not wait for polls of other streams.
-      turns: stream.kind === 'push' ? turnsOf(1) : this.#turns,
-      clock: tools.clock,
-      alarms: this.#alarms,
-      log: tools.log.with({ stream: stream.name }),
-      random,
-      jitterMs: stream.kind === 'push' ? 0 : random() * jitterMs,
-      // Stored facts of a stream describe the live one.
-      note: (facts) => {
-        if (source.past === undefined) spool.note('stream', stream.name, facts);
-      },
-      isExcused: () => this.hasMoved(source.name),
-      named: (cause) => this.#named(cause, source),
-      reached: (at) => {
-        if (source.past === undefined) spool.note('reached', stream.name, at);
-      },
-      besides() {
-        const { counts: deliveries, parents, aheadMs } = poller();
-        return {
-          ...(deliveries && { deliveries }),
-          ...(parents && { parents }),
-          ...(aheadMs && { aheadMs }),
-        };
-      },
-    });
   }
 
   /** The poll result of a successor that must not begin its first walk; null: it may. */
@@ -363,13 +295,11 @@ export class Polling {
 
   #watchesOf(
     { expectMs, expectVolume: expected, past }: PlannedSource,
-    stream: Stream,
-    runner: StreamRunner,
-  ): Polled['watches'] {
-    if (past !== undefined) return [];
+    { stream, runner, log, watches }: PolledStream,
+  ): PolledStream['watches'] {
+    if (past !== undefined || (expectMs === undefined && expected === undefined)) return watches;
     const { spool, tools, found } = this.#deps;
     const { clock } = tools;
-    const log = tools.log.with({ stream: stream.name });
     const deps = { stream, spool, clock, log, found };
     const state = () => runner.state;
     const checks = [
@@ -379,18 +309,16 @@ export class Polling {
     return checks.map((check) => new Repeated(this.#alarms, check));
   }
 
-  #pollerFor(source: PlannedSource, { stream, spool }: StreamResponses): Poller {
-    const sideOf = () => (source.past === undefined ? sideIn(this.#pairings, source.name) : null);
-    const { log } = this.#deps.tools;
+  #pollerFor(source: PlannedSource, { stream, spool }: StreamResponses, log: Log): Poller {
+    const sideOf = () => this.#sides.sideOf(source.name);
     const read: PollerDeps = {
       ...this.#deps,
-      spool: pairedSpool(this.#feed.spoolOf(stream, spool), stream, {
-        sideOf,
-        pairs: this.#deps.spool.pairs,
-      }),
+      log,
+      spool: pairedSpool(this.#feed.spoolOf(stream, spool), stream, this.#sides),
       isMoved: () => source.past === undefined && this.hasMoved(source.name),
-      comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#deps.spool, log),
-      inherited: () => inheritedFor(sideOf(), stream, { spool: this.#deps.spool, log }),
+      comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#deps.spool, this.#deps.tools.log),
+      inherited: () =>
+        inheritedFor(sideOf(), stream, { spool: this.#deps.spool, log: this.#deps.tools.log }),
       known: (name) => this.#feed.known(name, this.#sources, this.#deps.spool),
       begun: (backfill) => void this.#backfills.push(backfill),
       listening: (pushed) => ({
@@ -435,7 +363,7 @@ async function readOn(
 
 /** Reads a stream to its tail once. */
 async function readOnce(
-  { stream: { name: stream }, runner, watches }: Polled,
+  { stream: { name: stream }, runner, watches }: PolledStream,
   failed: FailedStream[],
   limit: AbortSignal,
 ): Promise<void> {

@@ -54,7 +54,7 @@ export type Besides = Pick<RunnerState, 'deliveries' | 'parents' | 'aheadMs'>;
 export interface RunnerSettings {
   readonly name: string;
   readonly source: string;
-  readonly poll: (signal: AbortSignal) => Promise<PollResult>;
+  poll(signal: AbortSignal): Promise<PollResult>;
   readonly timetable: Timetable;
   readonly turns: Turns;
   readonly clock: Clock;
@@ -66,15 +66,15 @@ export interface RunnerSettings {
   /** Wait before the first poll, so that thousands of streams do not start at once, milliseconds. */
   readonly jitterMs: number;
   /** Called after each poll, for status. */
-  readonly note: (facts: JsonObject) => void;
+  note(facts: JsonObject): void;
   /** Called once everything that upstream showed by this time (epoch milliseconds) is stored. */
-  readonly reached: (at: number) => void;
+  reached(at: number): void;
   /** True if its failures are no fault: its API has ended, and its successor delivers. */
-  readonly isExcused?: () => boolean;
+  isExcused?(): boolean;
   /** The failure, with the end of the API and the next step if that explains it; else unchanged. */
-  readonly named?: (cause: ExportError) => ExportError;
+  named?(cause: ExportError): ExportError;
   /** Facts that only some kinds of streams have. */
-  readonly besides?: () => Besides;
+  besides?(): Besides;
 }
 
 /** Minimum time between the starts of two polls, however often upstream announces news. */
@@ -126,6 +126,8 @@ export class StreamRunner {
   #isPolling = false;
   #nextPollAt: number | null = null;
   #isEndReported = false;
+  /** One for all waits. */
+  readonly #wakeUp = () => this.#wake();
 
   constructor(settings: RunnerSettings) {
     this.#settings = settings;
@@ -192,19 +194,16 @@ export class StreamRunner {
   /** Polls until it is stopped. `failed`: it has ended because of a bug. */
   start(failed: (error: unknown) => void): void {
     this.#isRunning = true;
-    this.#continue({ ...notDecided, ms: this.#settings.jitterMs }, failed);
-  }
-
-  #continue(wait: Wait, failed: (error: unknown) => void): void {
-    this.#wait(wait, () => {
+    const turn = () => {
       this.#turn().then(
-        (next) => this.#continue(next.wait, failed),
+        ({ wait }) => this.#wait(wait, turn),
         async (error) => {
           await this.#end();
           if (this.#stopped === null) failed(error);
         },
       );
-    });
+    };
+    this.#wait({ ...notDecided, ms: this.#settings.jitterMs }, turn);
   }
 
   /** Polls until everything was read once, and again if requested. Null, or the failure. */
@@ -281,7 +280,7 @@ export class StreamRunner {
     if (rest.ms <= nudgedMsMin) return;
     rest.alarm.cancel();
     const leftMs = rest.begunAt + nudgedMsMin - clock.monotonic();
-    rest.alarm = alarms.set(leftMs, () => this.#wake());
+    rest.alarm = alarms.set(leftMs, this.#wakeUp);
   }
 
   /** Runs work while the stream is idle: a poll under way is aborted and repeated. */
@@ -317,8 +316,7 @@ export class StreamRunner {
     const isAskedAgain = this.#isAskedAgain;
     this.#isAskedAgain = false;
     const search = repaired === undefined ? null : new AbortController();
-    const wake = () => this.#wake();
-    const alarm = alarms.set(ms, wake);
+    const alarm = alarms.set(ms, this.#wakeUp);
     const rest = { begunAt: clock.monotonic(), ms, cut, alarm, search, then };
     this.#rest = rest;
     if (search !== null) {
@@ -346,7 +344,7 @@ export class StreamRunner {
 
   /** One poll, and the wait after it. */
   async #poll(signal: AbortSignal): Promise<{ result: PollResult; wait: Wait }> {
-    const { turns, poll, name, clock } = this.#settings;
+    const { turns, name, clock } = this.#settings;
     const begunAt = clock.monotonic();
     const release = await turns.take(signal);
     this.#isPolling = true;
@@ -354,7 +352,7 @@ export class StreamRunner {
     this.#isNudged = false;
     const askedAt = clock.now();
     try {
-      const result = await poll(signal).catch((error): PollResult => {
+      const result = await this.#settings.poll(signal).catch((error): PollResult => {
         signal.throwIfAborted();
         // A bug affects this stream only: the others continue, and this one is polled again.
         return { outcome: 'retry', cause: asExportError(error, `reading ${name}`) };
@@ -375,11 +373,11 @@ export class StreamRunner {
   }
 
   #note(waitMs: number): void {
-    const { clock, note, source, besides } = this.#settings;
+    const { clock, source } = this.#settings;
     // The reader judges whether a failure is a fault: the successor's state changes later.
     const { state, polls, records, caughtUpAt } = this.#health.state;
     const error = this.#named;
-    note({
+    this.#settings.note({
       source,
       state,
       caught_up_at: caughtUpAt,
@@ -387,7 +385,7 @@ export class StreamRunner {
       ...(this.#interval.intervalMs !== undefined && { interval_ms: this.#interval.intervalMs }),
       polls,
       records,
-      ...noted(besides?.() ?? {}),
+      ...noted(this.#settings.besides?.() ?? {}),
       error: error && { code: error.code, message: error.message, next: error.next },
     });
   }

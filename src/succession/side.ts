@@ -25,7 +25,7 @@ const keyBytes = 16;
 
 /** How a stream finds its pair. */
 interface SideDeps {
-  readonly sideOf: () => SideOfPair | null;
+  readonly sideOf: (source: string) => SideOfPair | null;
   readonly pairs: Pick<PairStore, 'room' | 'isCutOver'> | undefined;
 }
 
@@ -45,12 +45,12 @@ class PairedSpool extends SpoolAround {
   }
 
   override append(entry: Append): Promise<number> {
-    return super.append(pairedEntry(entry, this.#stream, this.#deps.sideOf()));
+    return super.append(pairedEntry(entry, this.#stream, this.#deps.sideOf(this.#stream.source)));
   }
 
   override async room(signal: AbortSignal): Promise<void> {
     const { sideOf, pairs } = this.#deps;
-    const of = sideOf();
+    const of = sideOf(this.#stream.source);
     const isCutOver = of !== null && pairs?.isCutOver(of.pairing.plan.successor) === true;
     // Records of the side that does not deliver have to wait.
     if (of !== null && (of.side === 'old') === isCutOver) await pairs?.room(signal);

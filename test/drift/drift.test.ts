@@ -8,7 +8,7 @@ import type { CollectionStream } from '../../src/contracts/source.ts';
 import { uidBytes } from '../../src/contracts/spool.ts';
 import { Drift } from '../../src/drift/drift.ts';
 import { driftKey, parseDrift } from '../../src/drift/state.ts';
-import type { PlannedSource } from '../../src/fetch/polling.ts';
+import type { PlannedSource } from '../../src/fetch/polled-stream.ts';
 import type { RunnerState } from '../../src/fetch/stream-runner.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import type { FindingRecord } from '../../src/poll/own-pages.ts';

@@ -3,7 +3,8 @@
 
 import { expect, test } from 'vitest';
 import type { HttpClient } from '../../src/contracts/tools.ts';
-import { type PlannedSource, Polling } from '../../src/fetch/polling.ts';
+import type { PlannedSource } from '../../src/fetch/polled-stream.ts';
+import { Polling } from '../../src/fetch/polling.ts';
 import { aSpool, minuteMs } from '../list/reading.ts';
 import { answerWith, madeUpList, pagination } from '../support/made-up-list.ts';
 import { manualClock } from '../support/manual-clock.ts';

@@ -4,7 +4,8 @@
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Spool } from '../../src/contracts/spool.ts';
-import { type PlannedSource, Polling } from '../../src/fetch/polling.ts';
+import type { PlannedSource } from '../../src/fetch/polled-stream.ts';
+import { Polling } from '../../src/fetch/polling.ts';
 import { SilenceWatch, silenceKey, silentSince } from '../../src/fetch/silence.ts';
 import { aSpool, heldIn, hourMs, minuteMs } from '../list/reading.ts';
 import { answerWith, madeUpList, pagination } from '../support/made-up-list.ts';

@@ -4,7 +4,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
-import { type PlannedSource, Polling } from '../../src/fetch/polling.ts';
+import type { PlannedSource } from '../../src/fetch/polled-stream.ts';
+import { Polling } from '../../src/fetch/polling.ts';
 import type { OwnSpool } from '../../src/hold/spool.ts';
 import { settlePairs } from '../../src/succession/settle.ts';
 import { aSpool, heldIn, hourMs, minuteMs } from '../list/reading.ts';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { Append, Spool } from '../../src/contracts/spool.ts';
-import type { PlannedSource } from '../../src/fetch/polling.ts';
+import type { PlannedSource } from '../../src/fetch/polled-stream.ts';
 import { aSpool } from '../list/reading.ts';
 import { answerWith, madeUpList, pagination } from '../support/made-up-list.ts';
 import { afterThisTest, waitUntil } from '../support/temp.ts';
