@@ -1,10 +1,10 @@
-// `npx node bench/publish.ts [jobs|peers|growth …]`: measures on this machine, one bench after another, and writes the
-// results for docs/performance.md and the README: `bench/results/`, the charts and the tables. All three by default;
+// `npx node bench/publish.ts [jobs|peers|growth|latency …]`: measures on this machine, one bench after another, and writes the
+// results for docs/performance.md and the README: `bench/results/`, the charts and the tables. All by default;
 // takes about an hour, on a machine without other work.
 
 import { spawnSync } from 'node:child_process';
 
-const benches = { jobs: 'main.ts', peers: 'peers.ts', growth: 'growth.ts' };
+const benches = { jobs: 'main.ts', peers: 'peers.ts', growth: 'growth.ts', latency: 'latency.ts' };
 
 /** Runs a script to its end, which ends this one where it fails. */
 function run(script: string, ...args: readonly string[]): void {

@@ -10,7 +10,12 @@ import { connectorPages, factsOf, sampleOf, settingsOf } from './generate/connec
 import { ecsFieldTable } from './generate/ecs.ts';
 import { everyFile } from './generate/files.ts';
 import { eventTables } from './generate/logging.ts';
-import { growthMeasured, jobsMeasured, peersMeasured } from './generate/measured.ts';
+import {
+  growthMeasured,
+  jobsMeasured,
+  latencyMeasured,
+  peersMeasured,
+} from './generate/measured.ts';
 import { classesTable, everyName, namesTable, recordSample } from './generate/ocsf.ts';
 import { morePages, type Page, pages } from './generate/page.ts';
 import { sentenceTable } from './generate/sentences.ts';
@@ -38,6 +43,7 @@ const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
   'jobs measured': jobsMeasured,
   'peers measured': peersMeasured,
   'growth measured': growthMeasured,
+  'latency measured': latencyMeasured,
 };
 
 // No part reaches into the next one, whatever became of its end.

@@ -97,3 +97,18 @@ ${table(
 
 ${parts.join('\n\n')}`;
 }
+
+/** The age of events on arrival, by load. */
+export function latencyMeasured(): string {
+  const latency = kept<Rows & { everyMs: number }>('latency');
+  const rows = latency.rows.map((row) => [
+    grouped(Number(row['events/s'])),
+    `${Math.round(Number(row['CPU % of a core']))} %`,
+    ...['p50', 'p99', 'most'].map((name) => `${grouped(Math.round(Number(row[`${name} ms`])))} ms`),
+    `${row['RSS peak MB']} MB`,
+  ]);
+  const head = ['events a second', 'CPU, of a core', 'age of half of them, at most', 'age of 99 %'];
+  return `${reported(latency)}. Polled each ${grouped(latency.everyMs)} ms, CEF over TCP.
+
+${table([...head, 'age of the oldest', 'RSS at most'], rows)}`;
+}
