@@ -1,9 +1,8 @@
-// Converts a stored page to a row of the state database and back. Each row has a checksum over all
-// its values: SQLite has none of its own, so a byte changed by the disk would be delivered as if
-// upstream had sent it. The body of a large page is split over rows, because SQLite keeps a row
-// three times in memory while writing it. The cache of a log stores a page as the log does, compressed
-// and with its other columns, as the body. Invariant: a page read back equals the appended page byte
-// for byte, or the read fails.
+// Converts a stored page to a row of the state database and back. Each row has a checksum over all its values: SQLite
+// has none of its own, so a byte changed by the disk would be delivered as if upstream had sent it. The body of a large
+// page is split over rows, because SQLite keeps a row three times in memory while writing it. The cache of a log stores
+// a page as the log does, compressed and with its other columns, as the body. Invariant: a page read back equals the
+// appended page byte for byte, or the read fails.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
@@ -88,7 +87,14 @@ export function wholeRow(row: Record<string, unknown>, each: Each): Record<strin
   const { first, bytes, body } = row;
   if (!(body instanceof Uint8Array) || body.length === bytes) return row;
   const stored = body.length > 0 ? body : joinedParts(Number(first), Number(bytes), each);
-  return stored.length === bytes ? { ...row, body: stored } : (unpacked(stored) ?? row);
+  if (stored.length === bytes) return { ...row, body: stored };
+  const page = unpacked(stored);
+  return page !== null && standsFor(row, page) ? page : row;
+}
+
+/** Whether the columns of a row are those of its packed page: SQL reads the columns, and the checksum is of the page. */
+function standsFor(row: Record<string, unknown>, page: Record<string, unknown>): boolean {
+  return pageColumns.every((column, i) => packed.includes(i) || row[column] === page[column]);
 }
 
 /** The parts of a body; empty if they are longer than the body. */
@@ -118,6 +124,9 @@ function unpacked(stored: Uint8Array): Record<string, unknown> | null {
 const [keptAt, uidsAt, bodyAt] = ['kept', 'uids', 'body'].map((name) =>
   pageColumns.indexOf(name),
 ) as [number, number, number];
+
+/** The columns that only the packed page has. */
+const packed = [keptAt, uidsAt, bodyAt];
 
 function pageValues(page: NewPage, first: Offset, now: number): SQLInputValue[] {
   const values = [

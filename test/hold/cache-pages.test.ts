@@ -68,3 +68,18 @@ test.each([
   expect(() => read(dir)).toThrow(expect.objectContaining({ code: 'state_damaged' }));
   expect(findDamage(join(dir, databaseName), null)).not.toBeNull();
 });
+
+test.each([
+  ['stream', `stream = 'another'`],
+  ['offset', 'first = first + 1'],
+  ['number of records', 'count = count + 1'],
+  ['only sink', `only_sink = 'a'`],
+])('with another %s beside the compressed page, it is damaged', (_, change) => {
+  const dir = aCacheOf([compressible]);
+  const database = new DatabaseSync(join(dir, databaseName));
+  database.exec(`UPDATE page SET ${change}`);
+  database.close();
+
+  expect(() => read(dir)).toThrow(expect.objectContaining({ code: 'state_damaged' }));
+  expect(findDamage(join(dir, databaseName), null)).not.toBeNull();
+});
