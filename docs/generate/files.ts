@@ -28,16 +28,17 @@ const tableOf = (folder: string, paths: readonly string[]) =>
     paths.map((path) => [`\`${path.slice(folder.length + 1)}\``, purposeOf(path)]),
   );
 
-/** The first sentence of the file's opening comment, and the second one if the first is short. */
+/** The first sentence of the file's opening comment, and the second one if the first is short. A list ends it. */
 function purposeOf(path: string): string {
   const text = readFileSync(join(root, path), 'utf8').replace(/^#!.*\n+/, '');
-  const lines = /^(?:\/\/.*\n)+/.exec(text)?.[0];
+  const lines = /^(?:\/\/ \S.*\n)+/.exec(text)?.[0];
   if (lines === undefined) throw new Error(`${path} does not begin with a comment on its purpose`);
   const opening = lines
-    .replace(/^\/\/ ?/gm, '')
+    .replace(/^\/\/ /gm, '')
     .replace(/\n/g, ' ')
     .trim();
-  const sentences = opening.split(/(?<=[^.]\.) (?=\S)/);
-  const [first = '', second = ''] = sentences;
-  return first.length < shortSentence && second !== '' ? `${first} ${second}` : first;
+  const [first = '', second = ''] = opening.split(/(?<=[^.]\.) (?=\S)/);
+  const isAlone = first.length >= shortSentence || /^$|:$/.test(second);
+  const purpose = isAlone ? first : `${first} ${second}`;
+  return purpose.replace(/:$/, '.');
 }

@@ -1,7 +1,7 @@
-// Whether a group has answered this process recently: while it has, no successor can have started, so this process may poll and
-// send. Invariants: the time since is measured by the clocks of this machine, and the longer one counts, since the monotonic
-// clock stops while a machine sleeps; a process that was paused for longer than the session sends nothing before the group, and
-// after a lost membership the log of the shard, has confirmed that the shard is still its own.
+// Whether a group has answered this process recently: while it has, no successor can have started, so this process may
+// poll and send. Invariants: the time since is measured by the clocks of this machine, and the longer one counts, since
+// the monotonic clock stops while a machine sleeps; a process that was paused for longer than the session sends nothing
+// before the group, and after a lost membership the log of the shard, has confirmed that the shard is still its own.
 
 import type { Clock, Log, SendTurn } from '../contracts/index.ts';
 

@@ -1,5 +1,5 @@
-// The request to a token endpoint and its response (RFC 6749, section 5.1), for upstreams and sinks. Invariant: a text that could forge a
-// header is no token.
+// The request to a token endpoint and its response (RFC 6749, section 5.1), for upstreams and sinks. Invariant: a text
+// that could forge a header is no token.
 
 import type { JsonObject } from './json.ts';
 

@@ -19,7 +19,7 @@ import type { StreamResponses } from './answers.ts';
 import type { Lookups } from './lookups.ts';
 import type { PolledSource, Poller } from './pollers.ts';
 import type { Repeated } from './repeated.ts';
-import { type Besides, type RunnerSettings, StreamRunner } from './stream-runner.ts';
+import { type PollerFacts, type RunnerSettings, StreamRunner } from './stream-runner.ts';
 import { type Turns, turnsOf } from './turns.ts';
 
 /** A source of the config with its streams. */
@@ -147,7 +147,7 @@ export class PolledStream implements RunnerSettings {
     return this.#shared.named(cause, this.#source);
   }
 
-  besides(): Besides {
+  pollerFacts(): PollerFacts {
     const { counts: deliveries, parents, aheadMs } = this.#poller;
     return {
       ...(deliveries && { deliveries }),

@@ -48,7 +48,7 @@ export interface RunnerState {
 export type Deliveries = Readonly<Record<string, number>>;
 
 /** Facts that only some kinds of streams have. */
-export type Besides = Pick<RunnerState, 'deliveries' | 'parents' | 'aheadMs'>;
+export type PollerFacts = Pick<RunnerState, 'deliveries' | 'parents' | 'aheadMs'>;
 
 /** Dependencies and settings of a runner. */
 export interface RunnerSettings {
@@ -74,7 +74,7 @@ export interface RunnerSettings {
   /** The failure, with the end of the API and the next step if that explains it; else unchanged. */
   named?(cause: ExportError): ExportError;
   /** Facts that only some kinds of streams have. */
-  besides?(): Besides;
+  pollerFacts?(): PollerFacts;
 }
 
 /** Minimum time between the starts of two polls, however often upstream announces news. */
@@ -144,7 +144,7 @@ export class StreamRunner {
       ...this.#interval,
       nextPollAt: this.#nextPollAt,
       isAtTail: this.#isAtRest,
-      ...this.#settings.besides?.(),
+      ...this.#settings.pollerFacts?.(),
     };
   }
 
@@ -385,12 +385,12 @@ export class StreamRunner {
       ...(this.#interval.intervalMs !== undefined && { interval_ms: this.#interval.intervalMs }),
       polls,
       records,
-      ...noted(this.#settings.besides?.() ?? {}),
+      ...noted(this.#settings.pollerFacts?.() ?? {}),
       error: error && { code: error.code, message: error.message, next: error.next },
     });
   }
 }
 
-function noted({ deliveries, parents }: Besides): JsonObject {
+function noted({ deliveries, parents }: PollerFacts): JsonObject {
   return { ...(deliveries && { deliveries }), ...(parents && { parents: { ...parents } }) };
 }

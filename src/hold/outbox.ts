@@ -1,7 +1,7 @@
-// The changes of the state database since the last drain, if the database is the cache of a log
-// that other processes read (src/cluster/log). Triggers note every row that any connection writes
-// or deletes, and the current rows go to the log with the pages, as bytes (row-bytes.ts). Invariant: a
-// database rebuilt from everything drained equals this one, except for pages that every sink has passed.
+// The changes of the state database since the last drain, if the database is the cache of a log that other processes
+// read (src/cluster/log). Triggers note every row that any connection writes or deletes, and the current rows go to the
+// log with the pages, as bytes (row-bytes.ts). Invariant: a database rebuilt from everything drained equals this one,
+// except for pages that every sink has passed.
 
 import { wholeRow, writeParts } from './held-page.ts';
 import { bytesOfPage, bytesOfRow, pageOfBytes, rowOfBytes } from './row-bytes.ts';

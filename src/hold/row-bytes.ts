@@ -1,5 +1,5 @@
-// A row of the state database as bytes: its columns in JSON, a line end, and its blobs in order. Rows go to the log in this
-// form (outbox.ts). A page is compressed, and the cache of a log stores it so, too (held-page.ts).
+// A row of the state database as bytes: its columns in JSON, a line end, and its blobs in order. Rows go to the log in
+// this form (outbox.ts). A page is compressed, and the cache of a log stores it so, too (held-page.ts).
 
 import type { SQLInputValue } from 'node:sqlite';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';

@@ -1,8 +1,8 @@
-// The requests of the spool to its thread (spool-worker.ts): the messages, and the operations that they name, which run on the state
-// database. One message carries several requests or replies, because each message has a cost. Every request except a
-// note gets one reply with the same id, after the commit that covers it; id 0 is a note, or the worker's own message that the
-// database is open. Invariant: an
-// operation in `writes` runs in the transaction of a commit, and its reply is sent after it.
+// The requests of the spool to its thread (spool-worker.ts): the messages, and the operations that they name, which run
+// on the state database. One message carries several requests or replies, because each message has a cost. Every
+// request except a note gets one reply with the same id, after the commit that covers it; id 0 is a note, or the
+// worker's own message that the database is open. Invariant: an operation in `writes` runs in the transaction of a
+// commit, and its reply is sent after it.
 
 import type { MessagePort } from 'node:worker_threads';
 import type {

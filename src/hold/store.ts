@@ -1,9 +1,8 @@
-// The state database, with a synchronous interface. It runs in a worker thread (spool-worker.ts),
-// so that an fsync never blocks the event loop, and in the commands that inspect or repair the
-// state while no other process writes. Writes are made inside `transaction`, which commits many of
-// them with one fsync. Pages and streams have their tables in files of their own (pages.ts,
-// streams.ts, dead-letters.ts, requests.ts, notes.ts), positions are here. Invariant: no SQL
-// outside src/hold.
+// The state database, with a synchronous interface. It runs in a worker thread (spool-worker.ts), so that an fsync
+// never blocks the event loop, and in the commands that inspect or repair the state while no other process writes.
+// Writes are made inside `transaction`, which commits many of them with one fsync. Pages and streams have their tables
+// in files of their own (pages.ts, streams.ts, dead-letters.ts, requests.ts, notes.ts); positions are here. Invariant:
+// no SQL outside src/hold.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

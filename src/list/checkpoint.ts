@@ -1,9 +1,8 @@
-// A list stream's checkpoint: its first state, its parsing and its changes, also of the horizon, which says how far back
-// the memory of records reaches. It is committed in the same transaction as
-// the page that it follows. Invariant: an unknown version, another endpoint or a damaged field halts the stream with a
-// clear error; a stream never restarts silently. Only changed paging restarts the list from its start, because that
-// repairs a list that was read in part; the memory of its records stays. Version 1 held the same fields in one flat
-// object.
+// A list stream's checkpoint: its first state, its parsing and its changes, also of the horizon, which says how far
+// back the memory of records reaches. It is committed in the same transaction as the page that it follows. Invariant:
+// an unknown version, another endpoint or a damaged field halts the stream with a clear error; a stream never restarts
+// silently. Only changed paging restarts the list from its start, because that repairs a list that was read in part;
+// the memory of its records stays. Version 1 held the same fields in one flat object.
 
 import type { z } from 'zod';
 import { isObject, type Json, type Order } from '../contracts/index.ts';

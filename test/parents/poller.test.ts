@@ -54,8 +54,8 @@ function answer(
   if (!Array.isArray(what)) return Promise.resolve(okOf(JSON.stringify(what)));
   const from = Number(cursorIn({ path, ...request }) ?? 0);
   const next = from + 2 < what.length ? String(from + 2) : null;
-  const besides = said.get(decodeURIComponent(path.slice(1))) ?? {};
-  return Promise.resolve(answerWith(what.slice(from, from + 2), { next_cursor: next, ...besides }));
+  const more = said.get(decodeURIComponent(path.slice(1))) ?? {};
+  return Promise.resolve(answerWith(what.slice(from, from + 2), { next_cursor: next, ...more }));
 }
 
 async function aStream({ ids, object, immutable = false, spool: given }: Wishes) {

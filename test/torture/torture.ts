@@ -64,7 +64,7 @@ export async function runTorture(options: TortureOptions): Promise<TortureResult
   let whole = false;
   try {
     const doings = await breakThings(stage, options);
-    report('everything is mended; waiting for the program to catch up');
+    report('everything is repaired; waiting for the program to catch up');
     const accounts = await heal(stage, doings, report);
     const findings = [...stage.defects, ...accounts.findings];
     whole = findings.length === 0;
