@@ -4,7 +4,7 @@
 // (port.ts); the sockets belong to the driver, so no call hangs on a dead broker.
 
 import type { Kafka, KafkaConfig, Mechanism, SASLOptions } from 'kafkajs';
-import { ExportError, invariant, type Log } from '../contracts/index.ts';
+import { ExportError, invariant, type Log, untilAborted } from '../contracts/index.ts';
 import { KafkaFailure } from './failure.ts';
 import { kafkajsFailure } from './kafkajs-errors.ts';
 import { type Cluster, clusterOf, managerOf, type TransactionManager } from './kafkajs-inner.ts';
@@ -167,26 +167,28 @@ export function kafkajsReader(options: KafkaOptions, digits: number): TopicReade
   prepareKafkajs();
   const { topic, transactions } = options;
   const group = transactions?.group ?? 'sluice';
-  const using = async <T>(work: (kafka: Kafka) => Promise<T>) => {
+  // Kafkajs's consumer and admin can wait for ever for a broker that has gone; a signal alone does not end that.
+  const using = async <T>(signal: AbortSignal, work: (kafka: Kafka) => Promise<T>) => {
     await readableSasl(options.sasl);
     const sockets = new Sockets(options.tls);
     try {
-      return await rejecting(work(new kafkajs.Kafka(configOf(options, sockets))));
+      const found = work(new kafkajs.Kafka(configOf(options, sockets)));
+      return await rejecting(untilAborted(found, signal));
     } finally {
       sockets.cut();
     }
   };
   return {
-    rangesFrom: async (offsets) => {
+    rangesFrom: async (offsets, signal) => {
       try {
-        return await using((kafka) => rangesFrom(kafka, topic, offsets));
+        return await using(signal, (kafka) => rangesFrom(kafka, topic, offsets));
       } catch (error) {
         if (error instanceof KafkaFailure && error.kind === 'topic_missing') return {};
         throw error;
       }
     },
     uidsIn: (ranges, signal) =>
-      using((kafka) => uidsIn(kafka, ranges, { topic, group, digits, signal })),
+      using(signal, (kafka) => uidsIn(kafka, ranges, { topic, group, digits, signal })),
   };
 }
 

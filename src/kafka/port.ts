@@ -95,8 +95,11 @@ export type Ranges = Readonly<Record<string, readonly [from: string, to: string]
 
 /** Reads the topic back. */
 export interface TopicReader {
-  /** Ranges of the records at and after these offsets, by partition; for other partitions, the newest records. */
-  rangesFrom(offsets: Readonly<Record<string, string>>): Promise<Ranges>;
+  /**
+   * Ranges of the records at and after these offsets, by partition; for other partitions, the newest records. Rejects with the
+   * reason of the signal as soon as it aborts, as `uidsIn` does, whatever the broker does.
+   */
+  rangesFrom(offsets: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Ranges>;
   /** The first digits of the uids of committed records. */
   uidsIn(ranges: Ranges, signal: AbortSignal): Promise<ReadonlySet<string>>;
 }

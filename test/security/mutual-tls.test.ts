@@ -258,7 +258,7 @@ describe.skipIf(guarded === null)(
       const reader = await loadReader({ ...options(tls), topic }, 8);
 
       expect(made).toEqual([`${topic}-more`]);
-      expect(await reader.rangesFrom({})).toEqual({});
+      expect(await reader.rangesFrom({}, new AbortController().signal)).toEqual({});
       const without = createTopics(options(filesOf('clientLeaf').tls), [`${topic}-none`]);
       expect(await isAccepted(without)).toBe(false);
     });

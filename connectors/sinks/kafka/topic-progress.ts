@@ -66,7 +66,7 @@ export class TopicProgress {
   }
 
   async #readBack(offsets: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
-    await this.#learn(await this.#settings.reader.rangesFrom(offsets), signal);
+    await this.#learn(await this.#settings.reader.rangesFrom(offsets, signal), signal);
   }
 
   async #learn(ranges: Ranges, signal: AbortSignal): Promise<void> {
