@@ -31,9 +31,16 @@ import type { ProvenReader } from './proven-reader.ts';
 import { erasedText } from './records.ts';
 import { blankFrame, compressBody, pageRange, readPage } from './segments.ts';
 
+/** A request's object. */
+interface RequestObject {
+  readonly name: string;
+  /** The version that was read; absent: none yet. */
+  tag?: string;
+}
+
 /** The planned segments, and the request that they complete. */
 export interface Rewriting {
-  readonly path: string;
+  readonly requested: RequestObject;
   readonly authority: Authority;
   readonly segments: readonly {
     readonly object: string;
@@ -45,14 +52,17 @@ export interface Rewriting {
   readonly isAll: boolean;
 }
 
+/** Limit of rejected requests that are looked at again with one checkpoint. */
+const repeatedMax = 100;
+
 /** Carries out requests, one with each checkpoint. */
 export class EraseRequests {
   readonly #store: ObjectStore;
   readonly #lines: Lines;
   readonly #lake: Pick<LakeEntries, 'isBehind'>;
   readonly #cuts = new ProvenCuts();
-  /** Requests that cannot be carried out: the next process tries them again. */
-  readonly #stuck = new Set<string>();
+  /** Tags of requests that cannot be carried out, by name: the next process tries them again. */
+  readonly #stuck = new Map<string, string | undefined>();
 
   constructor(
     { store, log }: { readonly store: ObjectStore; readonly log: Lines },
@@ -65,9 +75,11 @@ export class EraseRequests {
 
   /** Adds the erasures of one request to the log; `carryOut` follows after the checkpoint. */
   async enter(log: ArchiveLog, now: number): Promise<Rewriting | null> {
+    await this.#releaseRepeated();
     for await (const { name } of this.#store.list(requestsPrefix)) {
       if (this.#stuck.has(name)) continue;
-      const entered = await this.#tried(name, () => this.#enter(name, log, now));
+      const requested: RequestObject = { name };
+      const entered = await this.#tried(requested, () => this.#enter(requested, log, now));
       if (entered !== null) return entered;
     }
     return null;
@@ -76,8 +88,8 @@ export class EraseRequests {
   /** Rewrites the segments, and deletes the request. */
   async carryOut(log: ArchiveLog, rewriting: Rewriting | null): Promise<void> {
     if (rewriting === null) return;
-    const { path, authority, segments, lake, isAll } = rewriting;
-    await this.#tried(path, async () => {
+    const { requested, authority, segments, lake, isAll } = rewriting;
+    await this.#tried(requested, async () => {
       for (const { object, parts, tag } of segments) {
         if ((await this.#store.replace(object, parts, tag)) === null) {
           throw new SyntaxError(`${object} was changed at the same moment`);
@@ -86,7 +98,7 @@ export class EraseRequests {
       }
       await rewriteLake(this.#store, lake);
       if (isAll) {
-        await this.#store.remove(path);
+        await this.#store.remove(requested.name);
         log.done(authority);
       }
       const counts = { segments: segments.length, lake: lake.length };
@@ -97,14 +109,24 @@ export class EraseRequests {
     });
   }
 
-  async #tried<T>(name: string, work: () => Promise<T | null>): Promise<T | null> {
+  /** An operator may request the same again, with another key or after a release. Others may fill the store, so few are read. */
+  async #releaseRepeated(): Promise<void> {
+    for (const [name, tag] of [...this.#stuck].slice(0, repeatedMax)) {
+      const found = await this.#store.facts(name);
+      this.#stuck.delete(name);
+      if (found !== null && found.tag === tag) this.#stuck.set(name, tag);
+    }
+  }
+
+  async #tried<T>(requested: RequestObject, work: () => Promise<T | null>): Promise<T | null> {
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof ExportError || error instanceof SyntaxError)) throw error;
-      this.#stuck.add(name);
+      const isLasting = !(error instanceof ExportError) || error.code === 'sink_refused';
+      if (isLasting) this.#stuck.set(requested.name, requested.tag);
       const next = error instanceof ExportError ? error.next : 'Request it again: archive erase.';
-      const facts = { request: name, error: error.message, next };
+      const facts = { request: requested.name, error: error.message, next };
       this.#lines.warn(
         'archive_erase_failed',
         'a record could not be erased from the archive',
@@ -114,9 +136,11 @@ export class EraseRequests {
     }
   }
 
-  async #enter(name: string, log: ArchiveLog, now: number): Promise<Rewriting | null> {
+  async #enter(requested: RequestObject, log: ArchiveLog, now: number): Promise<Rewriting | null> {
+    const { name } = requested;
     const found = await this.#store.read(name, { from: 0, length: erasureRequestBytesMax });
     if (found === null) return null;
+    requested.tag = found.tag;
     // If one cannot be read, nothing is erased.
     await holdsIn(this.#store);
     const request = parseRequest(found.body);
@@ -138,7 +162,7 @@ export class EraseRequests {
       ...{ reason: request.reason, authority, store: this.#store, log, now },
     });
     for (const entry of [...entries, ...lake.map(({ entry }) => entry)]) log.append(entry);
-    return { path: name, authority, segments, lake, isAll };
+    return { requested, authority, segments, lake, isAll };
   }
 
   /**

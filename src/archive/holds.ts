@@ -104,8 +104,9 @@ export class Holds {
       return log.authorityOf(releaseOf(hold), now);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
-      if (!this.#refused.has(`release ${hold.id}`)) {
-        this.#refused.add(`release ${hold.id}`);
+      const request = `release ${hold.id} ${hold.released_at}`;
+      if (!this.#refused.has(request)) {
+        this.#refused.add(request);
         this.#lines.warn('hold_not_released', 'a legal hold of the archive is not released', {
           ...{ hold: hold.id, error: error.message },
           next: 'Release it with a signature: archive hold release --sign-with.',

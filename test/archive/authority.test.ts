@@ -165,6 +165,24 @@ describe.each(kinds)('a request (%s)', (kind) => {
     expect(await removalsIn(store)).toEqual([]);
   });
 
+  test('that was rejected can be requested again from the same process', async () => {
+    const { store, writer } = await anArchive();
+    if (kind === 'hold') await held(store);
+    await archived(writer, heldPages(1, 6));
+    await requests[kind](store, stranger, Date.now() - 1000);
+    await archived(writer, heldPages(1, 9));
+    await archived(writer, heldPages(1, 12));
+    await requests[kind](store, operator);
+
+    await archived(writer, heldPages(1, 15));
+
+    const removals = await removalsIn(store);
+    expect(new Set(removals.map(({ t, by }) => `${t} ${by}`))).toEqual(
+      new Set([`${kind} ${operator.verifier.vkey}`]),
+    );
+    expect((await verified(store)).breaks).toEqual([]);
+  });
+
   test('needs no signature where accept_requests is true', async () => {
     const { store, writer } = await anArchive(true);
     if (kind === 'hold') await held(store);
@@ -264,4 +282,32 @@ test('a new archive accepts signed requests only, and the commands prompt for th
   await archived(writer, heldPages(1, 9));
   expect((await removalsIn(store)).map(({ t }) => t)).toContain('pruned');
   expect((await verified(store)).breaks).toEqual([]);
+});
+
+test('`hold release` repeats a release that the writer has rejected', async () => {
+  const location = join(tempDir(), 'archive');
+  const store = openDirectory(location);
+  const wishes = { store, state: { mark: null }, accept_requests: undefined } as const;
+  const writer = await aWriter({ ...wishes, isNew: true });
+  const keyFile = (name: string, seed: number) => {
+    const file = join(tempDir(), 'key');
+    writeFileSync(file, signingKeyText(name, Buffer.alloc(32, seed)));
+    return file;
+  };
+  const [key, foreign] = [keyFile(origin, 1), keyFile(origin, 9)];
+  const release = ['archive', 'hold', 'release', location, '--id', 'case-1', '--sign-with'];
+  await held(store);
+  await archived(writer, heldPages(2));
+  await runHere([...release, foreign]);
+  await archived(writer, heldPages(1, 6));
+  const rejected = await removalsIn(store);
+
+  const again = await runHere([...release, key]);
+  await archived(writer, heldPages(1, 9));
+  const done = await runHere([...release, key]);
+
+  expect(rejected).toEqual([]);
+  expect(again.stdout).toContain('it is entered into the log with the next checkpoint');
+  expect(await removalsIn(store)).toEqual([{ t: 'hold', by: aSigner().verifier.vkey }]);
+  expect(done.stdout).toContain('was released at');
 });

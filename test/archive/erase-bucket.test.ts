@@ -1,10 +1,14 @@
 // What goes from an archive in a bucket, and what a lock keeps there: erasures and pruning at a real server, looked at past
 // sluice, where older versions of objects show.
 
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ListObjectVersionsCommand } from '@aws-sdk/client-s3';
 import { beforeAll, expect, test } from 'vitest';
 import { lockedStore } from '../../connectors/sinks/archive/locked.ts';
 import { lakeSink } from '../../connectors/sinks/lake.ts';
+import { encodeHold } from '../../src/archive/holds.ts';
+import { signingKeyText } from '../../src/archive/note.ts';
 import { Secret } from '../../src/contracts/secret.ts';
 import { openStore } from '../../src/objects/open.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
@@ -15,6 +19,7 @@ import { runSluice } from '../support/cli.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { s3ServerName } from '../support/s3-program.ts';
 import { openSink } from '../support/sink-opening.ts';
+import { tempDir } from '../support/temp.ts';
 import { archived, aSigner, aSigningKey, aWriter, heldPages, uidsOfPages } from './a-writer.ts';
 
 const name = await s3ServerName();
@@ -166,4 +171,31 @@ test(`in a bucket of ${name} with locks a hold is the bucket’s own as well, un
   expect(asked).toMatchObject({ exitCode: 0, stderr: '' });
   expect(verified).toMatchObject({ exitCode: 0, stderr: '' });
   expect(verified.stdout).toContain('request 17');
+});
+
+test(`in a bucket of ${name} a release lifts no lock of another hold whose file was changed or deleted`, async () => {
+  const { bucket, location, store, sluice } = await aPlace(true);
+  const writer = await aWriter({ store, accept_requests: false });
+  await archived(writer, heldPages(2));
+  const [segment = ''] = await versionsOf(bucket, 'segments/');
+  const key = join(tempDir(), 'key');
+  const { name: origin } = aSigner().verifier;
+  writeFileSync(key, signingKeyText(origin, Buffer.alloc(32, 1)));
+  for (const id of ['case-1', 'case-2', 'case-3']) {
+    await sluice('hold', 'add', location, '--id', id, '--reason', 'a case');
+  }
+  await archived(writer, heldPages(1, 6));
+  await writer.close();
+  const hold = { id: 'case-2', from: null, to: null, reason: 'a case' };
+  const times = { placed_at: new Date(0).toISOString(), released_at: new Date().toISOString() };
+  await store.put('holds/case-2.json', [encodeHold({ ...hold, ...times })]);
+  await store.remove('holds/case-3.json');
+
+  const released = await sluice(
+    ...['hold', 'release', location, '--id', 'case-1', '--sign-with', key],
+  );
+
+  expect(released).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(released.stdout).not.toContain('lifted');
+  await expect(server.destroy(bucket, segment)).rejects.toThrow(/lock|hold|Access ?Denied/i);
 });

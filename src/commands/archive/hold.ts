@@ -2,7 +2,13 @@
 // works while a process writes there. The writer enters the hold into the log with its next checkpoint. From then on no
 // body of that time is deleted, whatever retention is set to.
 
-import { checkpointPath, type ObjectStore, ProvenReader, readSmall } from '../../archive/index.ts';
+import {
+  checkpointPath,
+  entriesOf,
+  type ObjectStore,
+  ProvenReader,
+  readSmall,
+} from '../../archive/index.ts';
 import {
   type EnteredHold,
   encodeHold,
@@ -77,8 +83,12 @@ const release = defineCommand({
     const hold = (await holdsAt(store)).find((one) => one.id === id);
     const found = await readSmall(store, path);
     if (hold === undefined || found === null) throw new UsageError(`--id: there is no hold ${id}`);
-    if (hold.released_at !== null) out(`the hold ${id} was released at ${hold.released_at}`);
-    else {
+    const [known] = await enteredIn(store, [hold]);
+    // A request that the writer rejects never reaches the log: a wrong key, too old, or written by another account.
+    const isOpen = known?.entered_at != null && known.release_entered_at === null;
+    if (hold.released_at !== null && !isOpen) {
+      out(`the hold ${id} was released at ${hold.released_at}`);
+    } else {
       const asked = { ...hold, released_at: timeText(Date.now()) };
       const signed = await signatureOf(store, signWith, releaseOf(asked));
       const released = { ...asked, ...(signed !== undefined && { signed }) };
@@ -131,7 +141,9 @@ const list = defineCommand({
 async function holdInBucket(store: ObjectStore, hold: Hold, isOn: boolean): Promise<number> {
   if (!(await store.locks())) return 0;
   const reader = new ProvenReader(store, await signedHead(store));
-  const others = (await holdsAt(store)).filter(({ id }) => id !== hold.id);
+  // A file that others changed or deleted lifts no lock of a hold that the log has in force.
+  const inForce = await holdsInForce(reader);
+  const others = [...(await holdsAt(store)), ...inForce].filter(({ id }) => id !== hold.id);
   let count = 0;
   for await (const segment of segmentsBefore(Number.POSITIVE_INFINITY, reader)) {
     const isKept = !isOn && others.some((one) => isHeld(one, segment));
@@ -140,6 +152,20 @@ async function holdInBucket(store: ObjectStore, hold: Hold, isOn: boolean): Prom
     count += 1;
   }
   return count;
+}
+
+/** The holds that the log has in force. Throws an ExportError if the log cannot be read. */
+async function holdsInForce(
+  reader: ProvenReader,
+): Promise<readonly Pick<Hold, 'id' | 'from' | 'to' | 'released_at'>[]> {
+  return await readably(reader.store, async () => {
+    const found = new Map<string, Pick<Hold, 'id' | 'from' | 'to' | 'released_at'>>();
+    for await (const { entry } of entriesOf(reader, ['hold'])) {
+      if (entry.released_at !== null) found.delete(entry.id);
+      else if (!found.has(entry.id)) found.set(entry.id, entry);
+    }
+    return [...found.values()];
+  });
 }
 
 /**

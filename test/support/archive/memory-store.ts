@@ -63,6 +63,10 @@ export function writableStore(): ObjectStore {
       const found = await reader.read(name, range);
       return found === null ? null : { ...found, tag: tags.get(name) ?? '' };
     },
+    async facts(name) {
+      const found = await reader.facts(name);
+      return found && { ...found, tag: tags.get(name) ?? '' };
+    },
     async remove(name) {
       files.delete(name);
       tags.delete(name);
