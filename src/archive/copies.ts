@@ -60,10 +60,13 @@ export async function recordOf(
   return { index, at, bytes, sha256: hash('sha256', bytes, 'hex') };
 }
 
-/** The pages that contain a record. Throws a SyntaxError if the archive is damaged. */
+/**
+ * The pages that contain a record; `bytes`: null if they are not known, as after an erasure. Throws a SyntaxError if
+ * the archive is damaged.
+ */
 export async function copiesOf(
   reader: ArchiveReader,
-  record: { readonly bytes: Uint8Array; readonly sha256: string },
+  record: Pick<ArchivedRecord, 'bytes' | 'sha256'>,
   { from, to }: SearchSpan = everySpan,
 ): Promise<readonly Copy[]> {
   const size = await sizeOf(reader);
@@ -77,7 +80,8 @@ export async function copiesOf(
     const copy = await readVersion(reader, versionsOf(entry, erasures), (version, range) => {
       const page = readPage(version.entry, range);
       // A cheap test excludes most pages.
-      const places = page.body.includes(record.bytes) ? placesIn(page.body, entry, record) : [];
+      const isPossible = record.bytes === null || page.body.includes(record.bytes);
+      const places = isPossible ? placesIn(page.body, entry, record) : [];
       if (places.length === 0) return null;
       return { index, body: version.entry.body, entry, uids: uidsAt(places, page) };
     });

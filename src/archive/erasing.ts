@@ -184,7 +184,7 @@ export class EraseRequests {
     const found = await recordOf(reader, uid, span);
     if (found === null) throw new SyntaxError('no page of the archive has the record');
     const { bytes, sha256, index } = found;
-    const copies = bytes === null ? [] : await copiesOf(reader, { bytes, sha256 }, span);
+    const copies = await copiesOf(reader, { bytes, sha256 }, span);
     const uids = [...new Set([uid, ...copies.flatMap((copy) => copy.uids)])];
     const pages = [index, ...copies.map((copy) => copy.index)];
     const lake = await lakeCopiesOf(reader, this.#cuts, { pages, uids });

@@ -206,6 +206,27 @@ describe('an erasure', () => {
     },
   );
 
+  test('requested again erases the record from pages that were read since', async () => {
+    const location = tempDir();
+    const store = openDirectory(location);
+    const writer = await aWriter({ store });
+    const args = ['archive', 'erase', location, '--uid', uid, '--reason', 'a', '--yes'];
+    await archived(writer, pages().slice(0, 3));
+    const text = await requested(store);
+    await archived(writer, pages().slice(3));
+    const between = await textsOf(store);
+
+    const again = await runHere(args);
+    await archived(writer, heldPages(1, 9));
+    const done = await runHere(args);
+
+    expect(between).toContain(text);
+    expect(again.stdout).toContain('would go from 1 page in 1 segment: requested');
+    expect(await textsOf(store)).not.toContain(text);
+    expect(done.stdout).toContain('is erased already');
+    expect((await verified(store)).breaks).toEqual([]);
+  });
+
   test('of two records of one page, requested together, erases both', async () => {
     const store = writableStore();
     const writer = await aWriter({ store });

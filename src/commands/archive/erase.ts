@@ -137,14 +137,15 @@ async function planOf(
   const found = await readably(location, () => recordOf(reader, uid));
   if (found === null) return { state: 'missing', uid };
   const { sha256, bytes, index, at } = found;
-  const copies =
-    bytes === null ? [] : await readably(location, () => copiesOf(reader, { bytes, sha256 }));
+  // While upstream still serves an erased record, later pages have it again.
+  const copies = await readably(location, () => copiesOf(reader, { bytes, sha256 }));
   const uids = [...new Set([uid, ...copies.flatMap((copy) => copy.uids)])];
   const pages = [index, ...copies.map((copy) => copy.index)];
   const lake = await readably(location, () =>
     lakeCopiesOf(reader, new ProvenCuts(), { pages, uids }),
   );
-  if (bytes === null && lake.length === 0) return { state: 'erased', uid };
+  const isErased = bytes === null && copies.length + lake.length === 0;
+  if (isErased) return { state: 'erased', uid };
   await refuseKept(reader, copies, lake);
   const made = copies.filter((copy) => copy.uids.length > 0).map(({ entry }) => entry.place);
   if (await readably(location, () => isLakeBehind(reader, made))) {
