@@ -2,11 +2,11 @@
 // known, or upstream rejects it, the end is searched for: from an earlier position of the trail, or by a full scan.
 
 import type { Failure } from '../contracts/index.ts';
-import { knowsEnd, scanRequested } from './checkpoint.ts';
+import { knowsEnd, type ListCheckpoint, scanRequested } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { begin, runFullScan, tallyOf } from './full-scan.ts';
 import { WalkGrowth } from './growth.ts';
-import type { Identified } from './identity.ts';
+import { type Identified, keysOf } from './identity.ts';
 import { isFirst as isFirstPosition, nameOfPosition, samePosition } from './page.ts';
 import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
@@ -19,6 +19,7 @@ import {
   isRefused,
   resetFinding,
 } from './recover.ts';
+import { keyBytes } from './repeats.ts';
 import { keyCount, keysWithout, resumeAfter, type WalkSeen } from './stage.ts';
 import type { Walk } from './walk.ts';
 
@@ -134,9 +135,32 @@ function checkEnd(
   identified: Identified,
   { isFirst, left, overlap }: WalkSeen,
 ): Failure | null {
-  const ignored = checkHeeded(reader, identified, isFirst);
+  // If the page begins with its known rows, records equal to them may have arrived.
+  const twins = isFirst && left !== null ? twinsAfter(checkpoint, identified, left) : null;
+  const ignored = twins === null ? checkHeeded(reader, identified, isFirst) : null;
   if (ignored !== null || !checkpoint.memory.nameless || overlap > 0) return ignored;
   const seen = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
-  const known = reader.memory.countKnown(identified) - seen;
+  const known = reader.memory.countKnown(identified) - seen - (twins ?? 0);
   return known * 2 > identified.count - seen ? ignoredCursor(reader.deps.stream) : null;
+}
+
+/**
+ * How many records that equal one of the rows `left` follow them on a page. Null: the page does not begin with these
+ * rows of its previous reading, or the first page of the list begins with them as well.
+ */
+function twinsAfter(
+  { server: { firstPage } }: ListCheckpoint,
+  identified: Identified,
+  left: string,
+): number | null {
+  const rows = Buffer.from(left, 'base64');
+  const count = rows.length / keyBytes;
+  const head = Buffer.from(firstPage ?? '', 'base64').subarray(0, keyBytes);
+  const isSame = keysOf(identified, 0, count).equals(rows);
+  if (!isSame || head.equals(rows.subarray(0, keyBytes))) return null;
+  const keyAt = (at: number) => keysOf(identified, at, at + 1).toString('latin1');
+  const known = new Set(Array.from({ length: count }, (_, at) => keyAt(at)));
+  let twins = 0;
+  for (let at = count; at < identified.count; at += 1) if (known.has(keyAt(at))) twins += 1;
+  return twins;
 }

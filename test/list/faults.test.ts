@@ -277,6 +277,30 @@ describe('cursors', () => {
     },
   );
 
+  test('A03: equal records without ids at the end of the list are no rejected cursor', async () => {
+    const size = 7;
+    const rows = Array.from({ length: size + 1 }, (_, n) => ({ n }));
+    const list = await aList(await standingSandbox(), {
+      settings: { order: 'oldest_first', on_cursor_invalid: 'from_now', page_limit: size },
+      wrap: (stream) =>
+        answeredBy(stream, async (request) => {
+          const at = Number(cursorIn(request) ?? 0);
+          const next = at + size < rows.length ? String(at + size) : null;
+          return answerWith(rows.slice(at, at + size), { next_cursor: next });
+        }),
+    });
+    await list.readToTail();
+
+    for (let arrived = 0; arrived < 4; arrived += 1) {
+      rows.push({ n: size });
+      await list.readToTail();
+    }
+
+    const texts = rows.map((row) => JSON.stringify(row));
+    expect(differences(await textsOf(list), texts)).toEqual(none);
+    expect(await list.conditions()).toEqual([]);
+  });
+
   test('A03: a tail that is bound to the old list is found out within reconcile_every', async () => {
     const world = await standingSandbox();
     const { sandbox, clock } = world;
