@@ -121,7 +121,12 @@ const answers = {
   }),
   forgotten: z.object({ forgotten: z.number().nullable() }),
   backfill: z.object({ request: backfillShape.nullable() }),
-  turned: z.object({ isDone: z.boolean(), reasons: z.array(z.string()) }),
+  turned: z.object({
+    isDone: z.boolean(),
+    reasons: z.array(z.string()),
+    // Before the change; null: the state has no such pair yet.
+    report: z.object({ phase: z.string() }).nullish(),
+  }),
   removed: z.object({ events: z.number() }),
   added: z.object({ added: z.number().nullable() }),
 };

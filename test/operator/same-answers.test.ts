@@ -138,11 +138,7 @@ const rows = ({ isRunning, isOnKafka }: Situation): readonly Row[] => [
     0,
     'new_audit: new_audit delivers from now on, old_audit does not',
   ],
-  [
-    'succession cutover new_audit',
-    1,
-    'new_audit: not done: it is cut over already | `--force` has it deliver nevertheless.',
-  ],
+  ['succession cutover new_audit', 1, 'new_audit: not done: it is cut over already'],
   [
     'succession rollback new_audit',
     0,

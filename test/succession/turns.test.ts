@@ -49,10 +49,23 @@ test('a running pair becomes ready, is cut over and moved back, and each record 
   await sluice.kill();
 
   expect([cut.exitCode, cut.stderr, twice.exitCode, back.exitCode]).toEqual([0, '', 1, 0]);
+  expect(twice.stderr).not.toContain('--force');
   expect(move.delivered().repeated).toEqual([]);
   expect(after.filter((name) => name === 'new_audit')).toHaveLength(10);
   expect(namesIn(move).filter((name) => name === 'old_audit')).toHaveLength(60);
   expect(move.lines().filter((line) => line.includes('source.cut_over'))).toHaveLength(2);
+});
+
+test('a pair that is not ready is not cut over, and the refusal names --force', async () => {
+  const { pair, config, complete } = await aMove({ succeeds: { patience: '1m', overlap: '1h' } });
+  pair.addMany(5);
+  const sluice = startSluice(['run', '-c', config]);
+  await complete();
+  await sluice.kill();
+
+  const cut = await runHere(['succession', 'cutover', '-c', config, 'new_audit']);
+
+  expect([cut.exitCode, cut.stderr.includes('`--force`')]).toEqual([1, true]);
 });
 
 test('a stopped pair is cut over and moved back', async () => {

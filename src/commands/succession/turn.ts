@@ -52,12 +52,13 @@ async function turn(name: string, { file, ...how }: Turning, deps: CommandDeps):
     return 1;
   }
   const { config } = whereItRuns(partWithSource(whole, name));
-  const { isDone, reasons } = await operatorOf(config, whole).succession.turn(name, how);
+  const { isDone, reasons, report } = await operatorOf(config, whole).succession.turn(name, how);
   const old = config.sources[name]?.succeeds?.source ?? '';
   const [delivers, other] = how.phase === 'cut_over' ? [name, old] : [old, name];
   if (!isDone) {
     deps.err(`${name}: not done: ${reasons.join('; ')}`);
-    if (how.phase === 'cut_over') deps.err('`--force` has it deliver nevertheless.');
+    const helps = !how.isForced && (report?.phase ?? 'cut_over') !== 'cut_over';
+    if (how.phase === 'cut_over' && helps) deps.err('`--force` has it deliver nevertheless.');
     return 1;
   }
   deps.out(`${name}: ${delivers} delivers from now on, ${other} does not`);
