@@ -31,6 +31,9 @@ const threads = ['src/hold/spool-worker.ts', 'src/parquet/erase-worker.ts'];
  */
 const apart = /^(kafkajs|@node-rs\/[^/]+)(\/|$)/;
 
+/** Of this package, a module without a used export is omitted, since it loads parsers of other formats at each start. */
+const unusedOmitted = /\/@platformatic\/kafka\//;
+
 /**
  * Packages that `require` loads at their first use. Each is an entry of its own: the bundler would put it into the chunk of
  * its caller, which most starts load.
@@ -101,6 +104,7 @@ async function joined(
     write: false,
     platform: 'node',
     external: (name) => apart.test(name),
+    treeshake: { moduleSideEffects: [{ test: unusedOmitted, sideEffects: false }] },
     // Paths stay below the root, also where node_modules is a link.
     resolve: { symlinks: false },
     plugins: [

@@ -9,8 +9,12 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { basename, join, relative } from 'node:path';
 import { bundleDir, isBundled, root, stampOf, stampsName } from './bundled.js';
 
-/** Packages that only sluice's own files import. */
-const joined = /^(commander|undici|yaml|zod)(\/|$)/;
+/** Packages that only sluice's own files import. What they import themselves is joined too. */
+const joined = /^(commander|undici|yaml|zod|@platformatic\/kafka)(\/|$)/;
+/** Reads a file beside its own. */
+const apart = '@platformatic/wasm-utils';
+/** Of this package, a module without a used export is omitted, since it loads parsers of other formats at each start. */
+const unusedOmitted = /\/@platformatic\/kafka\//;
 /** Worker threads, which are started from the bundle too. */
 const workers = ['src/hold/spool-worker.ts', 'src/parquet/erase-worker.ts'];
 
@@ -33,7 +37,8 @@ async function bundle({ build }) {
         ...Object.fromEntries(workers.map((path) => [basename(path, '.ts'), join(root, path)])),
       },
       platform: 'node',
-      external: (name) => !/^[./]/.test(name) && !joined.test(name),
+      external: (name, from) => name === apart || !isJoined(name, from),
+      treeshake: { moduleSideEffects: [{ test: unusedOmitted, sideEffects: false }] },
       plugins: [
         sourceAddresses(),
         asciiOnly(),
@@ -48,7 +53,9 @@ async function bundle({ build }) {
       logLevel: 'warn',
     });
     function stamp(id) {
-      if (id.startsWith(root)) stamps[relative(root, id)] = stampOf(relative(root, id));
+      if (!id.startsWith(root)) return;
+      const path = stampedPath(relative(root, id));
+      stamps[path] ??= stampOf(path);
     }
     writeFileSync(join(dir, stampsName), JSON.stringify(stamps));
     writeFileSync(join(dir, 'commit.json'), JSON.stringify(commitOf()));
@@ -57,6 +64,16 @@ async function bundle({ build }) {
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+function isJoined(name, from) {
+  return /^[./]/.test(name) || joined.test(name) || from?.includes('/node_modules/') === true;
+}
+
+/** The file that shows a change: of a package its description, which npm writes again with the other files. */
+function stampedPath(path) {
+  const name = /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0];
+  return name === undefined ? path : `${name}/package.json`;
 }
 
 /** The commit of the checkout and its day (UTC), for `--version` (src/tools/version.ts). Empty without git. */

@@ -1,7 +1,7 @@
 // Selects the module of a start: main.ts, or its bundle from bundle.js. Finding, reading and
 // linking 400 small files takes Node more CPU than all other work of a short command. Invariant:
-// the running code equals the sources, so each file in the bundle is checked, and if one has
-// changed since, the sources are run. Plain JavaScript, like sluice.js.
+// the running code equals the sources, so each source and package in the bundle is checked, and if
+// one has changed since, the sources are run. Plain JavaScript, like sluice.js.
 
 import { readFileSync, statSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -12,7 +12,7 @@ export const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Inside node_modules, so that `npm ci` deletes it together with the packages. */
 export const bundleDir = `${root}node_modules/.cache/sluice-bundle`;
 
-/** In that directory: `stampOf` each bundled file, by the file's path below the root. */
+/** In that directory: `stampOf` each bundled source and package, by the file's path below the root. */
 export const stampsName = 'made-of.json';
 
 /** A stamp that shows whether a file has changed; throws if the file is missing. */
