@@ -25,7 +25,14 @@ export function bytesOfRow(row: Row): Uint8Array {
     blobs.push(value);
     return [column, { bytes: value.length } satisfies BlobLength];
   });
-  return Buffer.concat([Buffer.from(`${JSON.stringify(Object.fromEntries(columns))}\n`), ...blobs]);
+  return owned(
+    Buffer.concat([Buffer.from(`${JSON.stringify(Object.fromEntries(columns))}\n`), ...blobs]),
+  );
+}
+
+/** These bytes with memory of their own: a row moves to the main thread, and a part of shared memory is copied whole. */
+function owned(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
 
 /** The row of these bytes. */
@@ -48,7 +55,7 @@ export function rowOfBytes(value: Uint8Array): Record<string, SQLInputValue> {
 
 /** A row of the table of pages with its whole body. */
 export function bytesOfPage(row: Row): Uint8Array {
-  return zstdCompressSync(bytesOfRow(row), packing);
+  return owned(zstdCompressSync(bytesOfRow(row), packing));
 }
 
 /** The page of these bytes. Throws if they are not as written. */

@@ -320,7 +320,9 @@ export class SpoolServer {
       ...(this.#isSlow ? { isSlow: true } : {}),
       ...(this.#damage === null ? {} : { damage: this.#damage }),
     };
-    this.#port.postMessage(replies, answers.flatMap(transferable));
+    // No row of a log is used here any more.
+    const moved = (changed?.changed ?? []).flatMap(({ value }) => ownBuffer(value));
+    this.#port.postMessage(replies, [...answers.flatMap(transferable), ...moved]);
   }
 
   #measured(): Pick<WorkerReplies, 'gauge'> {
@@ -418,11 +420,12 @@ function withMemory(questions: readonly WorkerRequest[]): (answer: WorkerReply) 
 function transferable(answer: WorkerReply): ArrayBuffer[] {
   if (answer.memory !== undefined) return [...answer.memory];
   if (!Array.isArray(answer.result)) return [];
-  const buffers = new Set<ArrayBuffer>();
-  for (const page of answer.result as readonly Partial<HeldPage>[]) {
-    const buffer = page.body?.buffer;
-    if (buffer instanceof ArrayBuffer && page.body?.byteLength === buffer.byteLength)
-      buffers.add(buffer);
-  }
-  return [...buffers];
+  const pages = answer.result as readonly Partial<HeldPage>[];
+  return [...new Set(pages.flatMap(({ body }) => ownBuffer(body)))];
+}
+
+/** The memory of these bytes if nothing else is in it. */
+function ownBuffer(bytes: Uint8Array | null | undefined): ArrayBuffer[] {
+  const buffer = bytes?.buffer;
+  return buffer instanceof ArrayBuffer && bytes?.byteLength === buffer.byteLength ? [buffer] : [];
 }

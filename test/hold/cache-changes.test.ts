@@ -4,7 +4,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MessageChannel } from 'node:worker_threads';
+import { MessageChannel, MessagePort } from 'node:worker_threads';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/hold/database.ts';
 import {
@@ -101,6 +101,19 @@ test('a note has no reply, because no caller waits for it', async () => {
   await ask('trail', 'audit');
 
   expect(said.flatMap(({ answers }) => answers.map(({ id }) => id))).not.toContain(noted);
+});
+
+test('rows for the log move to the main thread, and are not copied', async () => {
+  const { ask } = aServer();
+  const posted = vi.spyOn(MessagePort.prototype, 'postMessage');
+
+  const { changed = [] } = await ask('append', anAppend({ ids: ['1'] }));
+
+  const messages = posted.mock.calls.map(([message]) => message as Partial<WorkerReplies>);
+  const left = messages.flatMap((message) => message.changed ?? []);
+  expect(changed.map(({ table }) => table)).toEqual(expect.arrayContaining(['page', 'checkpoint']));
+  expect(changed.filter(({ value }) => value?.length === 0)).toEqual([]);
+  expect(left.map(({ value }) => value?.length)).toEqual(changed.map(() => 0));
 });
 
 test('a reply waits until its changes can be read', async () => {
