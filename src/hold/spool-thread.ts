@@ -19,6 +19,8 @@ import type { Landed } from './store.ts';
  * again.
  */
 const lingerMs = 50;
+/** The same with a log, in which a position alone costs a transaction. */
+const lingerLoggedMs = 250;
 /** Number and maximum size of the buffers kept for pages on their way to the worker. */
 const sparesMax = 4;
 const spareBytesMax = 4 * 1024 * 1024;
@@ -184,7 +186,8 @@ export class SpoolThread {
   #send(question: WorkerRequest, transfer: ArrayBuffer[] = []): void {
     if (canLinger(question) && !this.#isEager) {
       this.#lingering.push(question);
-      this.#linger ??= setTimeout(() => this.#post([]), lingerMs);
+      const ms = this.#heldBack === null ? lingerMs : lingerLoggedMs;
+      this.#linger ??= setTimeout(() => this.#post([]), ms);
     } else this.#post([question], transfer);
   }
 

@@ -90,6 +90,8 @@ export interface OwnSpool extends Spool {
 }
 
 const recentBytesDefault = 3 * 1024 * 1024;
+/** The same with a log: room for the group that is next beside those that sinks read. */
+const recentLoggedBytes = 6 * 1024 * 1024;
 /** The limit up to which the cache follows large pages; a larger page is cached alone. */
 const recentLargeBytesMax = 32 * 1024 * 1024;
 /** Polling slows down for sinks at work while this share of the cache is in use. */
@@ -216,7 +218,10 @@ class WorkerSpool implements OwnSpool {
     this.#diskFull = opened.diskFull === true;
     this.#recent =
       settings.recentBytesMax === undefined
-        ? new RecentPages(recentBytesDefault, recentLargeBytesMax)
+        ? new RecentPages(
+            settings.log === undefined ? recentBytesDefault : recentLoggedBytes,
+            recentLargeBytesMax,
+          )
         : new RecentPages(settings.recentBytesMax);
     thread.listen({
       replied: (answers) => this.#measure(answers),

@@ -55,10 +55,16 @@ export class PageAsker {
   /** When a limit above the learned one is tried again; each rejection doubles the wait. */
   #tryMoreAt: number;
   #tryMoreMs = tryMoreMsMin;
+  #askedAt: number | null = null;
 
   constructor(deps: PageDeps) {
     this.#deps = deps;
     this.#tryMoreAt = deps.clock.monotonic() + tryMoreMsMin;
+  }
+
+  /** When the last request was sent, by the monotonic clock; null: it waits for room in the spool. */
+  get askedAt(): number | null {
+    return this.#askedAt;
   }
 
   /**
@@ -108,7 +114,9 @@ export class PageAsker {
     let blocked: Failure | null = null;
     for (;;) {
       const limit: number | null = smaller ?? this.#limit(position);
+      this.#askedAt = null;
       await this.#deps.spool.room(signal);
+      this.#askedAt = this.#deps.clock.monotonic();
       const query = { position, limit, ...(unsorted ? { unsorted } : {}) };
       const fetched = await fetchPage(this.#deps.stream, query, signal);
       if (fetched.outcome === 'blocked') {

@@ -84,7 +84,7 @@ export class ListReader {
     this.deps = deps;
     this.memory = new RecordMemory(deps);
     this.#asker = new PageAsker(deps);
-    this.#group = new StepGroup(deps.clock, deps.spool.groupBytes);
+    this.#group = new StepGroup(deps.clock, () => this.#asker.askedAt, deps.spool.groupBytes);
   }
 
   get checkpoint(): ListCheckpoint {

@@ -176,8 +176,10 @@ export type ListStep = Omit<Append, 'entities'>;
 
 /** Default of `groupBytes` of the spool. */
 const groupBytesDefault = 512 * 1024;
-/** Longest wait of a step for the next page. */
+/** Longest wait for the next page, from its request on. */
 const groupMs = 20;
+/** Longest wait of a step for all later ones, also while a request waits for sinks that are busy with earlier pages. */
+const groupMsMax = 200;
 
 /** The wait of a group's first step. */
 interface Wait {
@@ -190,13 +192,18 @@ interface Wait {
 export class StepGroup {
   readonly #clock: Clock;
   readonly #groupBytes: number;
+  readonly #askedAt: () => number | null;
   #steps: ListStep[] = [];
   #bytes = 0;
   #wait: Wait | null = null;
 
-  /** A group with `groupBytes` of pages is complete. */
-  constructor(clock: Clock, groupBytes = groupBytesDefault) {
+  /**
+   * A group with `groupBytes` of pages is complete. `askedAt`: when the next page was requested, by the monotonic clock;
+   * null: its request waits for room in the spool.
+   */
+  constructor(clock: Clock, askedAt: () => number | null, groupBytes = groupBytesDefault) {
     this.#clock = clock;
+    this.#askedAt = askedAt;
     this.#groupBytes = groupBytes;
   }
 
@@ -223,11 +230,20 @@ export class StepGroup {
 
   #begin(): Wait {
     const end = new AbortController();
-    const isOver = this.#clock.sleep(groupMs, end.signal).then(
+    const isOver = this.#over(end.signal).then(
       () => true,
       () => false,
     );
     return { isOver, end };
+  }
+
+  async #over(signal: AbortSignal): Promise<void> {
+    let leftMs = groupMs;
+    for (let waitedMs = 0; leftMs > 0 && waitedMs < groupMsMax; waitedMs += leftMs) {
+      await this.#clock.sleep(leftMs, signal);
+      const askedAt = this.#askedAt();
+      leftMs = askedAt === null ? groupMs : askedAt + groupMs - this.#clock.monotonic();
+    }
   }
 
   /** Returns the steps as one append and empties the group; null if it is empty. */

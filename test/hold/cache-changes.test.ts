@@ -15,6 +15,7 @@ import {
   type OutboxRow,
 } from '../../src/hold/outbox.ts';
 import { repairDatabase } from '../../src/hold/repair.ts';
+import { openSpool } from '../../src/hold/spool.ts';
 import type { WorkerReplies } from '../../src/hold/spool-operations.ts';
 import { SpoolServer } from '../../src/hold/spool-server.ts';
 import { Statements } from '../../src/hold/statements.ts';
@@ -114,6 +115,25 @@ test('rows for the log move to the main thread, and are not copied', async () =>
   expect(changed.map(({ table }) => table)).toEqual(expect.arrayContaining(['page', 'checkpoint']));
   expect(changed.filter(({ value }) => value?.length === 0)).toEqual([]);
   expect(left.map(({ value }) => value?.length)).toEqual(changed.map(() => 0));
+});
+
+test.each([
+  ['waits for an append for 50 ms', 50, undefined],
+  ['that goes to a log waits longer', 250, { commit: async () => {}, forgetBefore: () => {} }],
+])('a position %s', async (_, ms, log) => {
+  const settings = { sync: 'none', keepMs: 0, bytesMax: 2 ** 30, sinks: ['a'] } as const;
+  const spool = await openSpool({ ...settings, dir: aCache(), ...(log && { log }) });
+  onTestFinished(() => spool.close());
+  onTestFinished(() => void vi.useRealTimers());
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+
+  const stored = spool.acknowledge('a', { position: 1 });
+  vi.advanceTimersByTime(ms - 1);
+  const before = vi.getTimerCount();
+  vi.advanceTimersByTime(1);
+
+  expect([before, vi.getTimerCount()]).toEqual([1, 0]);
+  await stored;
 });
 
 test('a reply waits until its changes can be read', async () => {

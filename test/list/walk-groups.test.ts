@@ -31,8 +31,13 @@ async function watched(
   {
     events = 60,
     groupBytes,
+    room,
     ...choices
-  }: ListChoices & { readonly events?: number; readonly groupBytes?: number },
+  }: ListChoices & {
+    readonly events?: number;
+    readonly groupBytes?: number;
+    readonly room?: () => Promise<void>;
+  },
   before: (appends: readonly Append[]) => void = () => undefined,
 ) {
   const world = await standingSandbox({ events });
@@ -48,6 +53,7 @@ async function watched(
     get(target, name) {
       if (name === 'append') return append;
       if (name === 'groupBytes') return groupBytes;
+      if (name === 'room' && room !== undefined) return room;
       const member: unknown = Reflect.get(target, name);
       return typeof member === 'function' ? member.bind(target) : member;
     },
@@ -156,6 +162,62 @@ describe('small pages of a walk', () => {
     expect(waitMs).toBe(20);
     expect(await ids()).toEqual(served());
     expect(clock.sleepers).toBe(0);
+  });
+
+  test('wait longer while the next request waits for room in the spool', async () => {
+    const { wrap, open } = gate(4);
+    const room = Promise.withResolvers<void>();
+    let rooms = 0;
+    const { list, clock, appends, ids, served } = await watched({
+      wrap,
+      room: async () => {
+        rooms += 1;
+        if (rooms === 3) await room.promise;
+      },
+    });
+    const settled = () => expect.poll(() => clock.sleepers, { interval: 1 }).toBe(1);
+
+    const polling = list.poll();
+    await settled();
+    for (let steps = 0; steps < 3; steps += 1) {
+      await clock.advanceToNext();
+      await settled();
+    }
+    const held = await ids();
+    room.resolve();
+    await expect.poll(() => rooms, { interval: 1 }).toBe(4);
+    await clock.advanceToNext();
+    await expect.poll(ids, { interval: 1 }).toEqual(served().slice(0, 30));
+    open();
+    await polling;
+
+    expect(held).toEqual([]);
+    expect(appends[0]?.pages).toHaveLength(3);
+    expect(await ids()).toEqual(served());
+  });
+
+  test('wait no longer than 200 ms for room in the spool', async () => {
+    const room = Promise.withResolvers<void>();
+    let rooms = 0;
+    const { list, clock, ids, served } = await watched({
+      room: async () => {
+        rooms += 1;
+        if (rooms === 3) await room.promise;
+      },
+    });
+
+    const polling = list.poll();
+    const waits: (number | null)[] = [];
+    while ((await ids()).length === 0) {
+      await expect.poll(() => clock.sleepers, { interval: 1 }).toBe(1);
+      waits.push(await clock.advanceToNext());
+      if (waits.length >= 10) await expect.poll(ids, { interval: 1 }).not.toEqual([]);
+    }
+    room.resolve();
+    await polling;
+
+    expect(waits).toEqual(Array(10).fill(20));
+    expect(await ids()).toEqual(served());
   });
 
   test('are stored if the page after them is invalid', async () => {
