@@ -198,13 +198,34 @@ export class EndEvents {
     } as const;
     const of = { source: '', company: '', stream: endsKey(name) };
     const uid = new Identifier(of).ownUid([finding.condition, String(dateOf(end)), days]);
-    const pages = (this.#plan?.sinks ?? []).flatMap(({ name: sink }): NewPage[] => {
-      const way = this.#streamsOf(name).find(({ source }) => this.#leads(source, sink));
-      if (way === undefined) return [];
-      const record = conditionRecord(way, finding, now);
-      return [{ ...ownPage(pageContext(way, 'condition', now), [record], [uid]), onlySink: sink }];
+    const pages = this.#ways(name).map(({ way, onlySink }): NewPage => {
+      const page = ownPage(
+        pageContext(way, 'condition', now),
+        [conditionRecord(way, finding, now)],
+        [uid],
+      );
+      return onlySink === undefined ? page : { ...page, onlySink };
     });
     return { record: conditionRecord(stream, finding, now), pages };
+  }
+
+  /**
+   * The streams whose pages lead once to each sink that gets events of an upstream. A page is for one sink only where a
+   * page for all would repeat the event elsewhere: an archive and its lake then have pages of their own.
+   */
+  #ways(upstream: string): readonly { readonly way: Stream; readonly onlySink?: string }[] {
+    const sinks = (this.#plan?.sinks ?? []).map(({ name }) => name);
+    const streams = this.#streamsOf(upstream).map((way) => ({
+      ...{ way, to: sinks.filter((sink) => this.#leads(way.source, sink)) },
+    }));
+    const left = new Set(sinks);
+    return streams
+      .toSorted((a, b) => b.to.length - a.to.length)
+      .flatMap(({ way, to }) => {
+        const open = to.filter((sink) => left.delete(sink));
+        if (open.length === to.length) return open.length === 0 ? [] : [{ way }];
+        return open.map((onlySink) => ({ way, onlySink }));
+      });
   }
 
   #sourcesOf(upstream: string): EndsPlan['sources'] {

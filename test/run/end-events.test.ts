@@ -24,6 +24,8 @@ interface Parts {
   readonly baseUrl?: string;
   readonly sources?: string;
   readonly routes?: string;
+  /** Further sinks. */
+  readonly sinks?: string;
   /** Headers of each response. */
   readonly headers?: () => Readonly<Record<string, string>>;
   /** Its sources have successors that deliver and are read. */
@@ -37,7 +39,7 @@ async function aProcess(parts: Parts) {
   const config = parseConfig(
     `upstreams: { edge: { api: unified, base_url: "${baseUrl}", auth: { api_key: k }${upstream} } }
 sources: { ${parts.sources ?? 'audit: { type: audit_events, upstream: edge }, sites: { type: sites, upstream: edge }'} }
-sinks: { a: { type: stdout }, b: { type: file, path: ./b.ndjson, format: json } }
+sinks: { a: { type: stdout }, b: { type: file, path: ./b.ndjson, format: json }${parts.sinks ?? ''} }
 ${parts.routes ?? ''}
 `,
     'c.yaml',
@@ -61,14 +63,16 @@ ${parts.routes ?? ''}
   return { events, found, respond, end: () => client?.state().end };
 }
 
-/** The events in the spool, each with the sink that it is for. */
-async function sentTo(spool: Spool) {
+/** The events in the spool, each with a sink that it is for; `leads`: the sinks of a page for all, by source. */
+async function sentTo(spool: Spool, leads: Readonly<Record<string, readonly string[]>> = {}) {
   const sent = [];
   for (let from = 0; from < spool.gauge.end; ) {
     for (const page of await spool.read(from, 1 << 20)) {
       const [record] = JSON.parse(Buffer.from(page.body).toString());
       const uid = Buffer.from(page.uids).toString('hex');
-      sent.push({ ...record, sink: page.onlySink, uid });
+      const { onlySink, context } = page;
+      const sinks = onlySink === undefined ? (leads[context.source] ?? ['a', 'b']) : [onlySink];
+      for (const sink of sinks) sent.push({ ...record, sink, uid, onlySink });
       from = page.first + page.count;
     }
   }
@@ -168,7 +172,32 @@ test('each sink gets the event once by the source that leads to it, and no other
   const { events } = await aProcess({ spool, clock, routes });
   await events.look(true);
 
-  expect(await sentTo(spool)).toMatchObject([{ sink: 'b', source: 'audit' }]);
+  expect(await sentTo(spool, { audit: ['b'], sites: ['b'] })).toMatchObject([{ sink: 'b' }]);
+});
+
+test('sinks share one page where no source repeats the event, so that an archive has what its lake has', async () => {
+  const [spool, clock] = [await aSpool(), manualClock(before(20))];
+  const routes = 'routes: [{ from: [audit], to: [a] }, { from: [sites], to: [a, b] }]';
+  const { events } = await aProcess({ spool, clock, routes });
+  await events.look(true);
+
+  expect(await sentTo(spool, { audit: ['a'] })).toMatchObject([
+    { sink: 'a', source: 'sites', onlySink: undefined },
+    { sink: 'b', source: 'sites', onlySink: undefined },
+  ]);
+});
+
+test('a sink whose sources have other sinks of the same event gets a page of its own', async () => {
+  const [spool, clock] = [await aSpool(), manualClock(before(20))];
+  const routes = 'routes: [{ from: [audit], to: [a, c] }, { from: [sites], to: [c, b] }]';
+  const { events } = await aProcess({ spool, clock, routes, sinks: ', c: { type: stdout }' });
+  await events.look(true);
+
+  expect(await sentTo(spool, { audit: ['a', 'c'] })).toMatchObject([
+    { sink: 'a', source: 'audit', onlySink: undefined },
+    { sink: 'c', source: 'audit', onlySink: undefined },
+    { sink: 'b', source: 'sites', onlySink: 'b' },
+  ]);
 });
 
 test('without a sink the event waits until there is one', async () => {
