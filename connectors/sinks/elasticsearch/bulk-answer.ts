@@ -43,8 +43,9 @@ export function readBulkAnswer(
   for (const [i, item] of answer.items.entries()) {
     const one = isObject(item) ? (item.create ?? item.index) : undefined;
     if (!isObject(one) || typeof one.status !== 'number') return null;
-    // Some servers with `_bulk` do not repeat the id.
-    if (one._id !== undefined && one._id !== uids[i]) return null;
+    // Some servers with `_bulk` do not repeat the id. A document of a failure store has an id of its own.
+    const isOther = one._id !== undefined && one._id !== uids[i];
+    if (isOther && one.failure_store !== 'used') return null;
     answers.push(itemAnswer(one, one.status));
   }
   return answers;

@@ -137,7 +137,7 @@ describe('elasticsearch takes an answer', () => {
         failure(503, 'process_cluster_event_timeout_exception'),
         failure(400, 'mapper_parsing_exception', 'failed to parse\n\u001b[31mfield [time]'),
         failure(404, 'index_not_found_exception'),
-        { status: 201, failure_store: 'used' },
+        { status: 201, failure_store: 'used', _id: 'lEu8jZYB_ZAKuDfZNouU' },
         { status: 200 },
         failure(409, 'illegal_state_exception'),
         failure(429, 'cluster_block_exception'),
