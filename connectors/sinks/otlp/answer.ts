@@ -44,7 +44,11 @@ function isJson(response: HttpResponse): boolean {
 }
 
 function answerFromJson(body: Uint8Array): ExportLogsAnswer | null {
-  const partial = memberOf(parseObject(body), 'partialSuccess') ?? {};
+  const answer = parseObject(body);
+  // A google.rpc.Status is a failure, also with status 200; as protobuf it is no success either. Codes are 1 to 16.
+  const code = Number(memberOf(answer, 'code'));
+  if (code >= 1 && code <= 16) return null;
+  const partial = memberOf(answer, 'partialSuccess') ?? {};
   // An int64 is a decimal string in the protobuf JSON mapping; receivers also send it as a number.
   const rejected = Number(memberOf(partial, 'rejectedLogRecords') ?? 0);
   const message = memberOf(partial, 'errorMessage') ?? '';

@@ -78,6 +78,8 @@ describe('readExportLogsAnswer does not take as an answer', () => {
     ['plain text', 'text/plain', 'ok'],
     ['JSON that is cut', 'application/json', '{"partialSucc'],
     ['a JSON array', 'application/json', '[]'],
+    ['a failure as JSON', 'application/json', '{"code":13,"message":"no"}'],
+    ['a failure as protobuf', 'application/x-protobuf', '\u0008\u000d\u0012\u0002no'],
     [
       'a count that is none',
       'application/json',
