@@ -6,7 +6,7 @@ import { uidBytes } from '../contracts/index.ts';
 import { cutRecords } from '../tools/index.ts';
 import type { PageEntry } from './entries.ts';
 import { erasuresIn, readVersion, versionsOf } from './erasures.ts';
-import { isPruned, loggedEntries, sizeOf } from './logged.ts';
+import { entriesOf, isPruned, loggedEntries, sizeOf } from './logged.ts';
 import { findRecord } from './prove.ts';
 import type { ArchiveReader } from './reader.ts';
 import { keptRecords } from './records.ts';
@@ -74,6 +74,7 @@ export async function copiesOf(
   const found: Copy[] = [];
   for await (const { index, entry } of loggedEntries(reader, size)) {
     if (entry.t !== 'page' || entry.records === 0) continue;
+    const paths = await pathsOf(reader, entry);
     const readAt = Date.parse(entry.fetched_at);
     if (readAt < from || readAt >= to) continue;
     if (await isPruned(reader, entry.body.segment)) continue;
@@ -81,7 +82,7 @@ export async function copiesOf(
       const page = readPage(version.entry, range);
       // A cheap test excludes most pages.
       const isPossible = record.bytes === null || page.body.includes(record.bytes);
-      const places = isPossible ? placesIn(page.body, entry, record) : [];
+      const places = isPossible ? placesIn(page.body, paths, record) : [];
       if (places.length === 0) return null;
       return { index, body: version.entry.body, entry, uids: uidsAt(places, page) };
     });
@@ -98,13 +99,42 @@ export function placesOf(body: Uint8Array, items: string, record: string): reado
   );
 }
 
-function placesIn(body: Buffer, { items }: PageEntry, { sha256 }: { readonly sha256: string }) {
+function placesIn(body: Buffer, paths: readonly string[], { sha256 }: { readonly sha256: string }) {
   try {
-    return placesOf(body, items, sha256);
+    return placesOf(body, pathIn(body, paths), sha256);
   } catch (error) {
     if (error instanceof SyntaxError) return [];
     throw error;
   }
+}
+
+const knownPaths = new WeakMap<ArchiveReader, Promise<ReadonlyMap<string, ReadonlySet<string>>>>();
+
+/**
+ * The possible paths of a page's records. The entry of a response without new records names none, so they are those of
+ * the stream's other responses.
+ */
+export async function pathsOf(
+  reader: ArchiveReader,
+  { kind, items, stream }: Pick<PageEntry, 'kind' | 'items' | 'stream'>,
+): Promise<readonly string[]> {
+  if (kind !== 'answer') return [items];
+  const known = knownPaths.getOrInsertComputed(reader, () => pathsIn(reader));
+  return [...((await known).get(stream) ?? [])];
+}
+
+async function pathsIn(reader: ArchiveReader) {
+  const paths = new Map<string, Set<string>>();
+  for await (const { entry } of entriesOf(reader, ['page'])) {
+    if (entry.kind === 'answer' || entry.answer === undefined) continue;
+    paths.set(entry.stream, (paths.get(entry.stream) ?? new Set()).add(entry.items));
+  }
+  return paths;
+}
+
+/** The path of these that leads to records in the body; the first if none does. Throws a SyntaxError if it is not JSON. */
+export function pathIn(body: Uint8Array, paths: readonly string[]): string {
+  return paths.find((path) => cutRecords(body, path).length > 0) ?? paths[0] ?? '';
 }
 
 /** The uids of those records that became events. */

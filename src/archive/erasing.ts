@@ -11,7 +11,7 @@ import { ExportError, type Log as Lines } from '../contracts/index.ts';
 import { lockText, type ObjectStore } from '../objects/index.ts';
 import { cutRecords, timeText } from '../tools/index.ts';
 import type { Authority } from './authority.ts';
-import { type Copy, copiesOf, everySpan, placesOf, recordOf } from './copies.ts';
+import { type Copy, copiesOf, everySpan, pathIn, pathsOf, placesOf, recordOf } from './copies.ts';
 import type { ErasedEntry, PageEntry } from './entries.ts';
 import {
   type ErasureRequest,
@@ -285,8 +285,9 @@ async function without(
 ) {
   const versions = versionsOf(entry, await erasuresIn(reader));
   const { body, old, kept } = existingIn(whole, versions);
-  const { starts, ends } = cutRecords(body, entry.items);
-  const places = placesOf(body, entry.items, record);
+  const path = pathIn(body, await pathsOf(reader, entry));
+  const { starts, ends } = cutRecords(body, path);
+  const places = placesOf(body, path, record);
   const before = [...(versions[0]?.erased.keys() ?? [])];
   const isThere = (place: number) =>
     Buffer.compare(body.subarray(starts[place], ends[place]), erasedText) !== 0;

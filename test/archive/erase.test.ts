@@ -227,6 +227,26 @@ describe('an erasure', () => {
     expect((await verified(store)).breaks).toEqual([]);
   });
 
+  test('also reaches responses without new records, which name no path of their records', async () => {
+    const store = writableStore();
+    const writer = await aWriter({ store });
+    const [first, ...others] = pages();
+    if (first === undefined) throw new Error('there are pages');
+    const answer = { status: 200, path: '/audit/events', records: 3, asked: null, next: null };
+    const read = { ...first, context: { ...first.context, answer } };
+    const context = { ...read.context, kind: 'answer' } as const;
+    const none = { items: '', kept: null, uids: new Uint8Array(32), onlySink: '', count: 1 };
+    await archived(writer, [{ ...read, context, ...none, first: 20 }]);
+    await archived(writer, [read, ...others, { ...read, context, ...none, first: 30 }]);
+    const text = await requested(store);
+    const before = await textsOf(store);
+    await archived(writer, heldPages(1, 39));
+
+    expect(before).toContain(text);
+    expect(await textsOf(store)).not.toContain(text);
+    expect((await verified(store)).breaks).toEqual([]);
+  });
+
   test('of two records of one page, requested together, erases both', async () => {
     const store = writableStore();
     const writer = await aWriter({ store });
