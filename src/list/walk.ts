@@ -73,10 +73,13 @@ export interface Walked {
 }
 
 /**
- * The walk from the start of the list, without pauses. Until it has finished, the checkpoint stays: after a crash,
- * everything from there on counts as unread.
+ * The walk from the start of the list, without pauses, and without the check of the position that it has left. Until it
+ * has finished, the checkpoint stays: after a crash, everything from there on counts as unread.
  */
-export function restartedWalk({ tally: _, until: __, ...walk }: Walk, first: ListPosition): Walk {
+export function restartedWalk(
+  { tally: _, until: __, check: ___, ...walk }: Walk,
+  first: ListPosition,
+): Walk {
   const from = { resume: first, overlap: null };
   const step = (stage: Stage) => (stage.next === null ? walk.step(stage) : {});
   const again = { ...walk, from, reading: 'known', passed: nonePassed } as const;

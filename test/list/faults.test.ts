@@ -625,6 +625,34 @@ describe('records', () => {
     expect(differences(await idsOf(list), ledgerIds(sandbox, WEB))).toEqual(none);
   });
 
+  test('A29: those that come late into a list of pages do not count as a rejected position', async () => {
+    const size = 5;
+    const rows = Array.from({ length: 12 }, (_, n) => ({ id: `${n}` }));
+    const list = await aList(await standingSandbox(), {
+      settings: {
+        order: 'oldest_first',
+        on_cursor_invalid: 'from_now',
+        page_limit: size,
+        pagination: { style: 'page' },
+      },
+      wrap: (stream) =>
+        answeredBy(stream, async ({ query }) => {
+          const at = (Number(new Map(query).get('page')) - 1) * size;
+          return answerWith(rows.slice(at, at + size));
+        }),
+    });
+    await list.readToTail();
+
+    for (const id of ['late 1', 'late 2', 'late 3']) {
+      rows.splice(rows.length - 3, 0, { id });
+      await list.readToTail();
+    }
+
+    const ids = rows.map(({ id }) => id);
+    expect(differences(await idsOf(list), ids)).toEqual(none);
+    expect(await list.conditions()).toEqual([]);
+  });
+
   test.for([3, 12, 35])(
     'A29: %i rows that retention takes away do not hide others',
     async (gone) => {
