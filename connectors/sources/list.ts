@@ -17,6 +17,7 @@ import {
 } from '../../src/contracts/config.ts';
 import {
   type ListStream,
+  parseRfc3339,
   type RecordKind,
   timeFormatFlaw,
   type UpstreamRequest,
@@ -238,7 +239,5 @@ export function listStreamOf(
 
 function startOf(text: string): ListReading['start'] | null {
   if (text === 'beginning' || text === 'now') return text;
-  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i.test(text);
-  const time = isTime ? Date.parse(text) : Number.NaN;
-  return Number.isFinite(time) ? time : null;
+  return parseRfc3339(text);
 }

@@ -52,6 +52,7 @@ export {
   type SinkPosition,
 } from './numbering.ts';
 export { retryAfterMs, serverTimeMs, wholeNumbers } from './retry-after.ts';
+export { isDay, parseRfc3339 } from './rfc3339.ts';
 export { headerValue, proxyFlaw, proxyOfEnvironment, Secret } from './secret.ts';
 export type {
   Assurance,

@@ -2,6 +2,8 @@
 // endpoint, else the date in the API's document. Invariants: a date excuses no error and stops no
 // stream; it is only reported. A date from a header applies to its endpoint alone.
 
+import { isDay, parseRfc3339 } from '../contracts/index.ts';
+
 /** The announcement of an endpoint's responses. Times are epoch milliseconds. */
 export interface AnnouncedEnd {
   /** The path template. */
@@ -80,16 +82,5 @@ export const noticeDays = 90;
 /** A value of `ends` in the config: epoch milliseconds, or `never`; null: invalid. */
 export function parseEnds(text: string): number | 'never' | null {
   if (text === 'never') return text;
-  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i.test(text);
-  if (isTime) return finiteOf(Date.parse(text));
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
-  const day = new Date(`${text}T23:59:59Z`);
-  // JavaScript accepts 2026-02-30 as March 2.
-  return Number.isFinite(day.getTime()) && day.toISOString().startsWith(text)
-    ? day.getTime()
-    : null;
-}
-
-function finiteOf(ms: number): number | null {
-  return Number.isFinite(ms) ? ms : null;
+  return parseRfc3339(isDay(text) ? `${text}T23:59:59Z` : text);
 }

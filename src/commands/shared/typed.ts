@@ -1,7 +1,7 @@
 // Parses the values of options. An error for a wrong value suggests a similar word or an example.
 
 import { duration } from '../../contracts/config.ts';
-import { UsageError } from '../../contracts/index.ts';
+import { parseRfc3339, UsageError } from '../../contracts/index.ts';
 import { cleanText, hint } from '../../tools/index.ts';
 
 const lengthMax = 80;
@@ -25,9 +25,8 @@ export function refuseUnknown(
 
 /** Epoch milliseconds of an RFC 3339 time, which has to name its offset. Throws a UsageError. */
 export function timeTyped(option: 'from' | 'to' | 'before' | 'since', text: string): number {
-  const isTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/.test(text);
-  const at = isTime ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(at)) return at;
+  const at = parseRfc3339(text);
+  if (at !== null) return at;
   const found = cleanText(text, lengthMax);
   throw new UsageError(
     `--${option}: expected an RFC 3339 time such as 2026-01-31T08:00:00Z, found ${found}`,
