@@ -8,6 +8,8 @@ import { ConfigError, parseConfig } from '../../src/config/config.ts';
 import { anyText } from '../support/any-text.ts';
 import { aConfig, configEnv, flawLines, withFirst } from './config-text.ts';
 
+const isLong = process.env.SLUICE_TEST_LONG === '1';
+
 function stateDir(written: string, surroundings = configEnv()): string {
   const config = parseConfig(
     aConfig({ top: `state: { dir: ${written} }` }),
@@ -275,9 +277,11 @@ test('no setting that a reference fills gets into an error, whichever it is', ()
   ];
   expect(places.length).toBeGreaterThan(90);
   let refused = 0;
+  // Of each three values one has these shapes, so that neighbours, which are of one block, have all.
+  const isTried = (place: number, shape: number) => isLong || (place + shape) % 3 === 0;
 
-  for (const place of places) {
-    for (const shape of shapes) {
+  for (const [at, place] of places.entries()) {
+    for (const shape of shapes.filter((_, index) => isTried(at, index))) {
       const text = `${everySetting.slice(0, place.index)}\${env:V}${everySetting.slice(place.index + place[0].length)}`;
       try {
         parseConfig(text, 'c.yaml', configEnv({ V: shape }));
@@ -289,7 +293,7 @@ test('no setting that a reference fills gets into an error, whichever it is', ()
     }
   }
 
-  expect(refused).toBeGreaterThan(200);
+  expect(refused).toBeGreaterThan(isLong ? 200 : 70);
 });
 
 test('parseConfig throws nothing but ConfigError, whatever the text', () => {

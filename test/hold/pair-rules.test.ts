@@ -1,8 +1,8 @@
 // The rules of a pair (pair-rules/), for the code as it is, and for copies with a flaw each: every flaw must break the
 // rule named beside it, so that no rule is there in name only.
 
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { tempDir } from '../support/temp.ts';
@@ -36,11 +36,38 @@ test.each(rules)('$name', ({ check }) => {
   close();
 });
 
-/** A copy of the code with a flaw in it. */
+const entries = ['hold/store.ts', 'succession/pairing.ts', 'succession/side.ts'];
+/** The code of a pair: by file, its text and what it imports. */
+const code = new Map<string, { readonly text: string; readonly imports: readonly string[] }>();
+const unread = [...entries];
+for (let path = unread.pop(); path !== undefined; path = unread.pop()) {
+  const text = readFileSync(join(src, path), 'utf8');
+  const found = text.matchAll(/(?:from|import\() ?'(\.[^']+)'/g);
+  const imports = Array.from(found, ([, name = '']) => join(dirname(path), name));
+  code.set(path, { text, imports });
+  unread.push(...imports.filter((name) => !code.has(name)));
+}
+
+/** The file, and those that import it. All others are the same with its flaw. */
+function concernedBy(file: string): ReadonlySet<string> {
+  const concerned = new Set([file]);
+  // A set that grows while it is read also gives what it got meanwhile.
+  for (const known of concerned) {
+    for (const [path, { imports }] of code) if (imports.includes(known)) concerned.add(path);
+  }
+  return concerned;
+}
+
+/** A copy of the code with a flaw in it. Files that the flaw does not concern are links, and loaded once for all. */
 async function mutated({ file, from, to }: Mutant): Promise<PairCode> {
   const copy = tempDir();
-  cpSync(src, copy, { recursive: true });
-  const parts = readFileSync(join(copy, file), 'utf8').split(from);
+  const concerned = concernedBy(file);
+  for (const [path, { text }] of code) {
+    mkdirSync(dirname(join(copy, path)), { recursive: true });
+    if (concerned.has(path)) writeFileSync(join(copy, path), text);
+    else symlinkSync(join(src, path), join(copy, path));
+  }
+  const parts = (code.get(file)?.text ?? '').split(from);
   expect(parts, `${file} has the text of the flaw once`).toHaveLength(2);
   writeFileSync(join(copy, file), parts.join(to));
   const load = (module: string) =>
