@@ -17,6 +17,7 @@ import { ArchiveReader } from '../../src/archive/reader.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
+import type { ObjectStore } from '../../src/objects/index.ts';
 import { memoryStore } from '../support/archive/memory-store.ts';
 import { runHere } from '../support/cli.ts';
 import { s3BuildMsMax, sharedS3 } from '../support/s3.ts';
@@ -24,6 +25,7 @@ import { tempDir } from '../support/temp.ts';
 import { archived, aSigner, aWriter, heldPages, type State } from './a-writer.ts';
 import {
   contents,
+  type EveryKind,
   type Fault,
   faults,
   jsonFaults,
@@ -68,10 +70,16 @@ const noObject: ReadonlySet<string> = new Set([
   ...['a link to nothing', 'a link to itself', 'a link to a device'],
 ]);
 
-let whole = '';
+interface Base extends EveryKind {
+  readonly dir: string;
+  readonly files: ReadonlyMap<string, Buffer>;
+}
+
+/** With a full tile and a full bundle. */
+let large: Base;
+/** The same kinds of files otherwise, of a few pages: each verdict costs a tenth. */
+let small: Base;
 let bare = '';
-let state: State = { mark: null };
-let files: ReadonlyMap<string, Buffer> = new Map();
 
 function filesIn(dir: string): Map<string, Buffer> {
   const found = readdirSync(dir, { recursive: true, withFileTypes: true })
@@ -81,17 +89,30 @@ function filesIn(dir: string): Map<string, Buffer> {
   return new Map(found.toSorted().map((name) => [name, readFileSync(join(dir, name))]));
 }
 
+async function aBase(pages: number): Promise<Base> {
+  const dir = join(tempDir(), 'archive');
+  const written = await writeEveryKind(dir, pages);
+  return { ...written, dir, files: filesIn(dir) };
+}
+
 beforeAll(async () => {
-  whole = join(tempDir(), 'archive');
-  state = await writeEveryKind(whole);
-  files = filesIn(whole);
+  large = await aBase(260);
+  small = await aBase(4);
   bare = join(tempDir(), 'bare');
   const writer = await aWriter({ store: openDirectory(bare) });
   await archived(writer, heldPages(2));
   await writer.close();
 });
 
-function named(pattern: RegExp, of: ReadonlyMap<string, Buffer> = files): string {
+/** The archive for faults of this kind of file, and the file's name. */
+function placeOf(pattern: RegExp): Base & { readonly name: string; readonly bytes: Buffer } {
+  const has = ({ files }: Base) => [...files.keys()].some((one) => pattern.test(one));
+  const base = isLong || !has(small) ? large : small;
+  const name = named(pattern, base.files);
+  return { ...base, name, bytes: base.files.get(name) ?? Buffer.alloc(0) };
+}
+
+function named(pattern: RegExp, of: ReadonlyMap<string, Buffer>): string {
   const name = [...of.keys()].find((one) => pattern.test(one));
   if (name === undefined) throw new Error(`the archive has no ${pattern}`);
   return name;
@@ -138,24 +159,22 @@ const isPlaced = (name: string, { breaks }: VerifyReport) =>
 const trusted = [aSigner().verifier];
 
 /** The verdict on the archive where a file has other bytes. */
-async function verifiedWith(name: string, bytes: Buffer, of = files) {
+async function verifiedWith(name: string, bytes: Buffer, of: Base['files']) {
   const store = memoryStore(new Map([...of, [name, bytes]]));
   return await verifyArchive(new ArchiveReader(store), { trusted });
 }
 
 describe('verify, with any other content at the location of', () => {
   test.each(Object.entries(evidence))('%s: a break that names it', async (kind, pattern) => {
-    const name = named(pattern);
+    const { name, dir, bytes, files } = placeOf(pattern);
     const wrong: unknown[] = [];
     for (const [what, fault] of inTurn(Object.entries(faults), 3, kind)) {
-      const { exitCode, report, stderr } = await withFault([whole, name], fault, () =>
-        judged(whole),
-      );
+      const { exitCode, report, stderr } = await withFault([dir, name], fault, () => judged(dir));
       const isRight = exitCode === 1 && isPlaced(name, report) && stderr === '';
       if (!isRight) wrong.push([what, exitCode, stderr, report.breaks]);
     }
     for (const [what, made] of inTurn(Object.entries(contents), 2, kind)) {
-      const report = await verifiedWith(name, made(files.get(name) ?? Buffer.alloc(0)));
+      const report = await verifiedWith(name, made(bytes), files);
       if (!isPlaced(name, report)) wrong.push([what, report.breaks]);
     }
     expect(wrong).toEqual([]);
@@ -164,21 +183,19 @@ describe('verify, with any other content at the location of', () => {
   test.each(Object.entries(wishes))(
     '%s: no break, and its name where it is damaged',
     async (kind, pattern) => {
-      const name = named(pattern);
+      const { name, dir, bytes, files } = placeOf(pattern);
       const wrong: unknown[] = [];
       const isNamed = ({ remarks }: VerifyReport) =>
         remarks.some((remark) => remark.startsWith(name));
       for (const [what, fault] of inTurn(Object.entries(faults), 3, kind)) {
-        const { exitCode, report, stderr } = await withFault([whole, name], fault, () =>
-          judged(whole),
-        );
+        const { exitCode, report, stderr } = await withFault([dir, name], fault, () => judged(dir));
         // The log has the hold; a request that is not there is none.
         const isSilent = noObject.has(what) && !name.startsWith('holds/');
         const isRight = exitCode === 0 && stderr === '' && (isSilent || isNamed(report));
         if (!isRight) wrong.push([what, exitCode, stderr, report.remarks]);
       }
       for (const [what, made] of inTurn(Object.entries(contents), 2, kind)) {
-        const report = await verifiedWith(name, made(files.get(name) ?? Buffer.alloc(0)));
+        const report = await verifiedWith(name, made(bytes), files);
         // Its last byte is the line end.
         const isSilent = what === 'all but its last byte';
         if (report.breaks.length > 0 || isNamed(report) === isSilent) wrong.push([what, report]);
@@ -215,14 +232,14 @@ describe('verify, with any value at each key of', () => {
   );
 
   test.each(kinds)('%s', async (kind, pattern) => {
-    const name = named(pattern);
+    const { name, bytes, files } = placeOf(pattern);
     const isEvidence = kind in evidence;
     const wrong: unknown[] = [];
     let count = 0;
-    const all = [...jsonFaults(files.get(name)?.toString('latin1') ?? '')];
+    const all = [...jsonFaults(bytes.toString('latin1'))];
     for (const [what, text] of inTurn(all, all.length > 60 ? 12 : 2, kind)) {
       count += 1;
-      const { breaks } = await verifiedWith(name, Buffer.from(text, 'latin1'));
+      const { breaks } = await verifiedWith(name, Buffer.from(text, 'latin1'), files);
       const isRight = isEvidence
         ? breaks.some(({ object }) => object === name)
         : breaks.length === 0;
@@ -290,7 +307,7 @@ describe('a writer that finds any other content at the location of', () => {
   const some = ['nothing', 'a pipe', '4 GiB of nothing', 'half of it'];
 
   test.each(Object.entries({ ...evidence, ...wishes }))('%s', async (kind, pattern) => {
-    const name = named(pattern);
+    const { name, bytes, dir: whole, state, next } = placeOf(pattern);
     const wrong: unknown[] = [];
     for (const [at, what] of some.entries()) {
       for (const known of inTurn([state.mark, null], 2, at % 2 === 0 ? kind : 'archive.json')) {
@@ -303,11 +320,10 @@ describe('a writer that finds any other content at the location of', () => {
         const before = filesIn(dir);
         rmSync(join(dir, name));
         mkdirSync(dirname(join(dir, name)), { recursive: true });
-        const bytes = files.get(name) ?? Buffer.alloc(0);
         const made = contents[what]?.(bytes);
         if (made !== undefined) writeFileSync(join(dir, name), made);
         await faults[what]?.(join(dir, name), bytes);
-        const refusal = await written(dir, known);
+        const refusal = await written(dir, known, next);
         const isChanged = ([other, was]: readonly [string, Buffer]) =>
           other !== name &&
           !['checkpoint', 'writer'].includes(other) &&
@@ -330,12 +346,12 @@ describe('a writer that finds any other content at the location of', () => {
 });
 
 /** Archives a page; what it was refused with, null where it was archived. */
-async function written(dir: string, mark: State['mark']): Promise<unknown> {
+async function written(dir: string, mark: State['mark'], next: number): Promise<unknown> {
   try {
     const own = { mark: structuredClone(mark) };
     const store = openDirectory(dir);
     const writer = await aWriter({ store, state: own, now: () => writtenAt + 2 * day });
-    await archived(writer, heldPages(1, 795));
+    await archived(writer, heldPages(1, next));
     return null;
   } catch (error) {
     return error;
@@ -352,28 +368,30 @@ describe('verify of a bucket, with any other content at the location of', () => 
   } as const;
 
   test('each kind of object: a break that names it', async () => {
-    const store = await (await sharedS3()).store();
-    for (const [name, body] of files) await store.put(name, [body]);
-    const verified = () => verifyArchive(new ArchiveReader(store), { trusted });
+    const s3 = await sharedS3();
+    const stores = { small: await s3.store(), large: await s3.store() };
+    for (const [name, body] of small.files) await stores.small.put(name, [body]);
+    for (const [name, body] of large.files) await stores.large.put(name, [body]);
+    const bucketOf = (pattern: RegExp) => {
+      const place = placeOf(pattern);
+      return { ...place, store: place.dir === small.dir ? stores.small : stores.large };
+    };
+    const verified = (store: ObjectStore) => verifyArchive(new ArchiveReader(store), { trusted });
     const wrong: unknown[] = [];
     for (const [kind, pattern] of Object.entries(evidence)) {
-      const name = named(pattern);
+      const { name, store, bytes: own } = bucketOf(pattern);
       for (const [what, body] of inTurn(Object.entries(bytes), 3, kind)) {
         await store.put(name, [body]);
-        const { breaks } = await verified();
+        const { breaks } = await verified(store);
         if (!isPlaced(name, { breaks, remarks: [] })) wrong.push([name, what, breaks]);
       }
-      await store.put(name, [files.get(name) ?? Buffer.alloc(0)]);
+      await store.put(name, [own]);
     }
-    for (const pattern of Object.values(wishes)) {
-      const name = named(pattern);
-      await store.put(name, [bytes['a huge object']]);
-    }
-    const { breaks, remarks } = await verified();
+    const wished = Object.values(wishes).map(bucketOf);
+    for (const { store, name } of wished) await store.put(name, [bytes['a huge object']]);
+    const { breaks, remarks } = await verified(isLong ? stores.large : stores.small);
     expect(wrong).toEqual([]);
     expect(breaks).toEqual([]);
-    for (const pattern of Object.values(wishes)) {
-      expect(remarks.join('\n')).toContain(named(pattern));
-    }
+    for (const { name } of wished) expect(remarks.join('\n')).toContain(name);
   });
 });

@@ -16,7 +16,7 @@ import { systemClock } from '../../src/tools/clock.ts';
 import { anEvent } from '../support/an-event.ts';
 import { silent } from '../support/silent-log.ts';
 import { openSink, testTools } from '../support/sink-opening.ts';
-import { archived, aSigner, aSigningKey, aWriter, heldPages, type State } from './a-writer.ts';
+import { archived, aSigningKey, aWriter, heldPages, type State } from './a-writer.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -51,11 +51,17 @@ function put(location: string, name: string, bytes: string | Uint8Array): void {
   writeFileSync(join(location, name), bytes);
 }
 
-/** Writes one below `location`; of a shard where one is given. */
-export async function writeEveryKind(location: string, shard?: number): Promise<State> {
+/** What is written, for a process that continues it. */
+export interface EveryKind {
+  readonly state: State;
+  /** Number of the next event. */
+  readonly next: number;
+}
+
+/** Writes one below `location`. With 256 entries there is a full tile and a full bundle; with fewer a check costs less. */
+export async function writeEveryKind(location: string, pages = 260): Promise<EveryKind> {
   const state: State = { mark: null };
   const store = openDirectory(location);
-  const signer = aSigner(shard === undefined ? 'archive.test' : `archive.test/${shard}`);
   let now = writtenAt;
   const clock = { ...systemClock(), now: () => now };
   const ask = async ({ note }: { readonly note: Uint8Array }) => ({ proof: note, failures: [] });
@@ -63,8 +69,14 @@ export async function writeEveryKind(location: string, shard?: number): Promise<
     (['tsr', 'cosig'] as const).map((kind) => ({ kind, everyMs: 0, ask, check: () => undefined })),
     { store, clock, log: silent },
   );
-  const writer = await aWriter({ store, state, signer, now: () => now, anchors });
-  const [first, second] = [readAt(heldPages(260), now), readAt(heldPages(3, 780), now + day)];
+  const writer = await aWriter({ store, state, now: () => now, anchors });
+  let next = 0;
+  const read = (count: number, fetchedAt: number) => {
+    const held = readAt(heldPages(count, next), fetchedAt);
+    next += count * 3;
+    return held;
+  };
+  const [first, second] = [read(pages, now), read(3, now + day)];
   await archived(writer, first);
   await cut(location, eventsOf(first.slice(0, 3)), () => now);
   const hold = { id: 'case-1', from: null, to: new Date(writtenAt - day).toISOString() };
@@ -73,13 +85,13 @@ export async function writeEveryKind(location: string, shard?: number): Promise<
   now += day;
   await archived(writer, second);
   request(location, uidOf(first[0], 0));
-  await archived(writer, readAt(heldPages(1, 789), now));
-  await archived(writer, readAt(heldPages(1, 792), now));
+  await archived(writer, read(1, now));
+  await archived(writer, read(1, now));
   await writer.close();
   await anchors.finish();
   request(location, uidOf(first[1], 1));
   put(location, 'prune.json', encodeWish(writtenAt - 30 * day, now));
-  return state;
+  return { state, next };
 }
 
 /** Has the lake write a cut of these events. */
