@@ -80,7 +80,8 @@ async function moveLeaders(topic: string): Promise<void> {
           leader !== before[partition] &&
           isr.length === replicasOf(before[partition] ?? 0).length,
       );
-    await waitUntil(isDone, { what: `leaders of ${topic} to move`, timeoutMs: 120_000 });
+    const what = `leaders of ${topic} to move`;
+    await waitUntil(isDone, { what, everyMs: 200, timeoutMs: 120_000 });
   }
 }
 
@@ -142,7 +143,7 @@ test('leaders that move, freeze, stop in order and are killed: exactly_once repe
       while (!isOver) {
         await deliver(sink.opened, someEvents(batchEvents, sink.sent * batchEvents));
         sink.sent += 1;
-        await delay(20); // what the test waits for are leaders: more batches prove nothing more
+        await delay(100); // what the test waits for are leaders: more batches prove nothing more
       }
     }),
   );
