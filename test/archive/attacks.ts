@@ -254,16 +254,18 @@ const changes: readonly Attack[] = [
 /** Those that need no key and no writer. */
 const attacks: readonly Attack[] = [...files, ...changes];
 
-const isLong = process.env.SLUICE_TEST_LONG === '1';
+// Mutants of the short verifiers other than the few of each run need all of them.
+const isLong =
+  process.env.SLUICE_TEST_LONG === '1' || (process.env.SLUICE_VERIFIER_MUTANTS ?? '') !== '';
 
 /**
- * The attacks of a run of the tests: of the faults of files every second one, another one for the next kind of file, and
- * all others. Two suites have a half each; SLUICE_TEST_LONG=1: all.
+ * The attacks of a run of the tests: of the faults of files every fourth one, another one for the next kind of file, and
+ * all others. Two suites have a quarter each, any-file.test.ts has them for `verify`; SLUICE_TEST_LONG=1: all.
  */
 export function attacksIn(half: 0 | 1): readonly Attack[] {
   const ofKind = Object.keys(faults).length;
   return attacks.filter((attack) => {
     const at = files.indexOf(attack);
-    return isLong || at < 0 || ((at % ofKind) + Math.floor(at / ofKind)) % 2 === half;
+    return isLong || at < 0 || ((at % ofKind) + Math.floor(at / ofKind)) % 4 === half * 2;
   });
 }

@@ -33,7 +33,7 @@ const named = (
     ...(unseen[name] !== undefined && { unseen: unseen[name] }),
   }));
 
-/** All attacks; of the faults of files a half, or all with SLUICE_TEST_LONG=1. */
+/** All attacks; of the faults of files a quarter, or all with SLUICE_TEST_LONG=1. */
 export const cases: readonly Case[] = [
   ...[...attacksIn(0), ...signedAttacks, ...lyingAttacks].map(
     (one) => ({ ...one, base: 'full' }) as const,
