@@ -91,13 +91,13 @@ export interface OwnSpool extends Spool {
 
 const recentBytesDefault = 3 * 1024 * 1024;
 /** The same with a log: room for the group that is next beside those that sinks read. */
-const recentLoggedBytes = 6 * 1024 * 1024;
+const recentLoggedBytes = 8 * 1024 * 1024;
 /** The limit up to which the cache follows large pages; a larger page is cached alone. */
 const recentLargeBytesMax = 32 * 1024 * 1024;
 /** Polling slows down for sinks at work while this share of the cache is in use. */
 const crowdedShare = 0.75;
 /** A transaction of the log costs as much CPU as hundreds of events, so more pages share one. */
-const loggedGroupBytes = 1.5 * 1024 * 1024;
+const loggedGroupBytes = 2.5 * 1024 * 1024;
 /** Maximum share of the spool for records that wait for the other side of a pair. */
 const waitingShareMax = 0.5;
 /**
