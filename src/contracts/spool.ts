@@ -31,6 +31,14 @@ export interface Slices {
   readonly exact: boolean;
 }
 
+/** Memory with several readers. */
+export interface SharedMemory {
+  /** One more reader. */
+  hold(): void;
+  /** A reader is done, and will read no byte any more. */
+  release(): void;
+}
+
 /** A page on its way into the spool. */
 export interface NewPage {
   readonly context: PageContext;
@@ -48,12 +56,16 @@ export interface NewPage {
   readonly onlySink?: string;
   /** The comparison data of its kept records with the other side of a pair. Not stored. */
   readonly pair?: PairPage;
+  /** The memory of the body is its own, and its reader does not read it after the append. */
+  readonly givesBody?: boolean;
 }
 
 /** A page in the spool: events from `first` up to `first + count`. */
-export interface HeldPage extends NewPage {
+export interface HeldPage extends Omit<NewPage, 'givesBody'> {
   readonly first: Offset;
   readonly count: number;
+  /** The body's memory, freed with its last reader. A reader that never releases leaves it to the garbage collection. */
+  readonly memory?: SharedMemory;
 }
 
 /** A past position of a stream, for stepping back: the cursor of a page and its time. */
@@ -281,7 +293,7 @@ export interface Spool {
   /**
    * Whole pages from the one that contains `from`, about `bytesMax`; empty at the end. A sink gives
    * its name, so that pages read by all sinks leave the memory, and polling does not outrun sinks
-   * that keep up.
+   * that keep up. The caller holds the pages' memory.
    */
   read(from: Offset, bytesMax: number, sink?: string): Promise<readonly HeldPage[]>;
   /** Resolves when an event at or after `from` is stored. */

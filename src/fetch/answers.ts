@@ -107,6 +107,8 @@ export class StreamResponses {
   /** Cursors of an earlier reading, while the poller reads again from one of them. */
   #earlier: ReadonlySet<string> = none;
   readonly #encoding: EncodingWatch;
+  /** Bodies of responses that were stored by themselves: their pages may follow. */
+  readonly #stored = new WeakSet<Uint8Array>();
 
   constructor(stream: Stream, deps: AnswersDeps) {
     const { spool } = deps;
@@ -205,7 +207,12 @@ export class StreamResponses {
       ...(parent !== null && { parent }),
       answer: facts,
     };
-    return { context, body: status === 200 ? body : body.slice(0, failureBytesMax), facts, parent };
+    return {
+      context,
+      body: status === 200 ? body : new Uint8Array(body.subarray(0, failureBytesMax)),
+      facts,
+      parent,
+    };
   }
 
   /** Appends, with the responses that arrived before each of its pages, in order. */
@@ -214,7 +221,8 @@ export class StreamResponses {
     const taken: Pending[] = [];
     const pages = entry.pages.flatMap((page) => {
       const own = this.#pending.find((one) => one.body === page.body);
-      if (own === undefined) return [page];
+      if (own === undefined)
+        return [this.#stored.has(page.body) ? { ...page, givesBody: false } : page];
       const before = this.#takeUpTo(own);
       taken.push(...before);
       const context = { ...page.context, answer: own.facts };
@@ -281,6 +289,7 @@ export class StreamResponses {
       if (before?.digest === digest && Math.abs(at - before.at) < everyMs) return [];
       if (lately.size >= rememberedMax) lately.clear();
       lately.set(key, { at, digest });
+      this.#stored.add(body);
       return [answerPage(context, body)];
     });
   }
@@ -291,7 +300,8 @@ export class StreamResponses {
  * a sink that no config can name, so a version without response pages skips it.
  */
 function answerPage(context: PageContext, answered: Uint8Array): NewPage {
-  const body = answered.length > sharedBytesMax ? answered.slice() : answered;
+  // The `slice` of a Buffer would be no copy.
+  const body = answered.length > sharedBytesMax ? new Uint8Array(answered) : answered;
   return { context, body, items: '', kept: null, uids: new Uint8Array(uidBytes), onlySink: '' };
 }
 

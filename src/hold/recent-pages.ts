@@ -1,7 +1,7 @@
 // A cache of pages that were lately appended or read, by offset, with a bound on the bytes of their
 // bodies that follows their size. Readers at the same position get the same page object, so
-// computed values (parsed records, events, encoded lines) are shared. Invariant: a cached page is
-// on disk already, so an eviction costs only a read.
+// computed values (parsed records, events, encoded lines) are shared. The cache is a holder of the
+// memory of its pages. Invariant: a cached page is on disk already, so an eviction costs only a read.
 
 import type { HeldPage, Offset } from '../contracts/index.ts';
 import { heldBytes } from './held-page.ts';
@@ -58,6 +58,7 @@ export class RecentPages {
 
   #forget(count: number): void {
     if (count === 0) return;
+    for (const { memory } of this.#pages.slice(0, count)) memory?.release();
     this.#pages = this.#pages.slice(count);
     this.#largest = this.#pages.reduce((most, { body }) => Math.max(most, body.length), 0);
   }
@@ -92,6 +93,7 @@ export class RecentPages {
       if (this.#coldBytes <= this.coldBytesMax || this.#cold.size === 1) break;
       this.#cold.delete(first);
       this.#coldBytes -= heldBytes(oldest);
+      oldest.memory?.release();
     }
     return page;
   }

@@ -21,6 +21,7 @@ import {
   type SpoolGauge,
   uidBytes,
 } from '../contracts/index.ts';
+import { CountedMemory } from '../tools/index.ts';
 import type { BackfillProgress, BackfillRequest } from './backfills.ts';
 import type { CommitRows } from './held-back.ts';
 import { resumeShare } from './holders.ts';
@@ -114,6 +115,19 @@ const largeBytesPerMsMin = 2_000;
 const tickMs = 1_000;
 /** Number of obsolete response offsets that triggers a clean-up. */
 const answersMany = 1_000;
+/** A smaller body may share its memory with others, and is not worth the call. */
+const freedBytesMin = 64 * 1024;
+
+/** The page with its body's memory to hold, if that has no other content. */
+function withMemory(page: HeldPage): HeldPage {
+  const { buffer, byteOffset, byteLength } = page.body;
+  const isOwn = buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength >= freedBytesMin;
+  if (!isOwn) return page;
+  const memory = new CountedMemory();
+  memory.own(Buffer.from(buffer, byteOffset, byteLength));
+  return { ...page, memory };
+}
+
 /** Opens and locks the state directory. Throws `state_locked`, `state_damaged` or `disk_full`. */
 export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
   const lock = takeLock(settings.dir, settings);
@@ -266,9 +280,10 @@ class WorkerSpool implements OwnSpool {
       const body = bodies[index] ?? sent.body;
       const stored = pages?.[index];
       if (stored === null) continue;
-      const { pair: _, ...page } = { ...sent, ...stored };
+      const { pair: _, givesBody, ...page } = { ...sent, ...stored };
       const first = firsts[index] ?? 0;
-      this.#recent.add({ ...page, body, first, count: page.uids.length / uidBytes });
+      const added = { ...page, body, first, count: page.uids.length / uidBytes };
+      this.#recent.add(givesBody === true ? withMemory(added) : added);
       this.#pageBytes = body.length;
       if (page.onlySink === '') this.#answers.push(first);
     }
@@ -277,11 +292,16 @@ class WorkerSpool implements OwnSpool {
   async read(from: Offset, bytesMax: number, sink?: string): Promise<readonly HeldPage[]> {
     const recent = this.#recent.from(from, bytesMax);
     if (sink !== undefined) this.#noteReader(sink, from);
+    for (const { memory } of recent) memory?.hold();
     if (recent.length > 0) return recent;
     if (from >= this.#gauge.end) return [];
     const bytes = Math.min(bytesMax, this.#recent.coldBytesMax);
     const pages = await this.#thread.ask('read', from, bytes);
-    return pages.map((page) => this.#recent.addCold(page));
+    return pages.map((read) => {
+      const page = this.#recent.addCold(withMemory(read));
+      page.memory?.hold();
+      return page;
+    });
   }
 
   #noteReader(sink: string, at: Offset): void {

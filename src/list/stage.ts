@@ -43,6 +43,7 @@ export function newPageOf(stream: ListStream, { page, judged, at }: Taken): NewP
     kept: all ? null : Uint32Array.from(judged.fresh),
     uids: judged.uids,
     slices: page.records.slices,
+    givesBody: true,
   };
 }
 

@@ -8,6 +8,7 @@ import {
   type EncodedLines,
   type Event,
   type HeldPage,
+  invariant,
   type OcsfEvent,
   type Offset,
   type PageContext,
@@ -36,7 +37,7 @@ export class DecodedPage {
   readonly events: readonly Event[];
   /** Values that senders computed from this page, by a key of the computation. */
   readonly encoded = new Map<string, unknown>();
-  readonly #text: Buffer;
+  readonly #body: Buffer;
   readonly #uids: Buffer;
   #slices: Slices | null;
   #ocsf: OcsfEvent | null = null;
@@ -50,7 +51,7 @@ export class DecodedPage {
   constructor(held: HeldPage, normalise: Normalise) {
     this.held = held;
     this.normalise = normalise;
-    this.#text = bufferOf(held.body);
+    this.#body = bufferOf(held.body);
     this.#uids = bufferOf(held.uids);
     this.#slices = held.slices ?? null;
     const events = new Array<Event>(held.count);
@@ -58,8 +59,15 @@ export class DecodedPage {
     this.events = events;
   }
 
+  /** Its bytes. Throws once their memory is freed. */
+  get #text(): Buffer {
+    const isFreed = this.held.memory !== undefined && this.#body.length === 0;
+    invariant(!isFreed, 'a page is read while its memory is held');
+    return this.#body;
+  }
+
   get #isUtf8(): boolean {
-    this.#utf8 ??= isUtf8(this.held.body);
+    this.#utf8 ??= isUtf8(this.#text);
     return this.#utf8;
   }
 

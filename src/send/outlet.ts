@@ -12,8 +12,8 @@ import {
   type Slices,
   uidBytes,
 } from '../contracts/index.ts';
-import { cutRecords } from '../tools/index.ts';
-import { indexAt, joinLines, LineMemory, noLines, subLines } from './encode.ts';
+import { CountedMemory, cutRecords } from '../tools/index.ts';
+import { indexAt, joinLines, noLines, subLines } from './encode.ts';
 import { type PageEncoder, type Reader, type Selected, selectionOf } from './page-encoder.ts';
 
 /** Bounds of one batch. A single event larger than `bytesMax` still forms a batch of its own. */
@@ -46,7 +46,7 @@ export class Outlet {
   readonly #reader: Reader;
   #from: Offset = 0;
   /** What each batch holds of its lines. */
-  readonly #memories = new WeakMap<Batch, LineMemory>();
+  readonly #memories = new WeakMap<Batch, CountedMemory>();
   /** Time of the last cut; null while one is being cut. */
   #cutAt: number | null = Number.NEGATIVE_INFINITY;
 
@@ -106,9 +106,11 @@ export class Outlet {
     if (before.length === 0) {
       return held > from ? this.#batch(from, Math.min(held, until), noContent) : null;
     }
-    return this.#settings.takesPages
-      ? this.#ofPages(from, before)
-      : await this.#ofEvents(from, until, before);
+    // The batch has the pages, so their memory is not released.
+    if (this.#settings.takesPages) return this.#ofPages(from, before);
+    const batch = await this.#ofEvents(from, until, before);
+    for (const { memory } of read) memory?.release();
+    return batch;
   }
 
   /** Events of pages stored outside the order of the spool, as one batch. */
@@ -117,7 +119,11 @@ export class Outlet {
     const parts: Selected[] = [];
     for (const page of pages) parts.push(await encoder.select(page, this.#reader));
     const [start, last] = [pages[0]?.first ?? 0, pages.at(-1)?.first ?? 0];
-    const { memory: _, ...content } = joined(parts.filter(({ events }) => events.length > 0));
+    const {
+      memory: _,
+      body: __,
+      ...content
+    } = joined(parts.filter(({ events }) => events.length > 0));
     return this.#batch(start, last + 1, { ...content, pages: [] });
   }
 
@@ -161,7 +167,7 @@ export class Outlet {
       } else selected.memory.release();
       if (!whole || end >= until || room <= 0 || bytes >= enough) break;
     }
-    const { memory, ...content } = joined(parts);
+    const { memory, body: _, ...content } = joined(parts);
     const batch = this.#batch(from, end, { ...content, pages: [] });
     this.#memories.set(batch, memory);
     return batch;
@@ -189,16 +195,21 @@ export class Outlet {
   }
 }
 
-/** Parts as one; several are copied, and their own memory is released. */
+/** Parts as one; several are copied, and the memory of their own lines is released. */
 function joined(parts: readonly Selected[]): Selected {
   const [first] = parts;
   if (first !== undefined && parts.length === 1) return first;
-  const memory = new LineMemory();
-  if (first === undefined) return { events: [], lines: noLines, memory };
+  const bodies = parts.map(({ body }) => body);
+  for (const body of bodies) body?.hold();
+  const memory = new CountedMemory(() => {
+    for (const body of bodies) body?.release();
+  });
+  const rest = { memory, body: undefined };
+  if (first === undefined) return { events: [], lines: noLines, ...rest };
   const lines = joinLines(parts.map((part) => part.lines));
   memory.own(lines.bytes);
   for (const part of parts) part.memory.release();
-  return { events: parts.flatMap((part) => part.events), lines, memory };
+  return { events: parts.flatMap((part) => part.events), lines, ...rest };
 }
 
 /** Bytes of the lines of some events. */

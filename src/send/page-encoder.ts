@@ -6,9 +6,10 @@
 // one slice.
 
 import { setImmediate as loopTurn } from 'node:timers/promises';
-import type { EncodedLines, Event, Format, HeldPage } from '../contracts/index.ts';
+import type { EncodedLines, Event, Format, HeldPage, SharedMemory } from '../contracts/index.ts';
+import { CountedMemory } from '../tools/index.ts';
 import type { LineFate, Transcoder } from '../transcode/index.ts';
-import { LineMemory, LineWriter, noLines } from './encode.ts';
+import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
 import { everything, redactedLate, type Selection } from './route.ts';
 import { Transcoders } from './transcoders.ts';
@@ -17,14 +18,16 @@ import { Transcoders } from './transcoders.ts';
 export interface Selected {
   readonly events: readonly Event[];
   readonly lines: EncodedLines;
-  /** Of the lines; the caller of `select` holds it. */
-  readonly memory: LineMemory;
+  /** Of the lines; the caller of `select` holds it. Holds the body of the page, which the events read. */
+  readonly memory: CountedMemory;
+  /** Of the page's body. */
+  readonly body: SharedMemory | undefined;
 }
 
 /** A cached encoding. */
 interface Encoded {
   readonly selected: Promise<Selected>;
-  readonly memory: LineMemory;
+  readonly memory: CountedMemory;
 }
 
 /** A sink as the encoder sees it. */
@@ -52,7 +55,12 @@ interface Kept {
   readonly bytes: number;
 }
 
-const nothing: Selected = { events: [], lines: noLines, memory: new LineMemory() };
+const nothing: Selected = {
+  events: [],
+  lines: noLines,
+  memory: new CountedMemory(),
+  body: undefined,
+};
 
 /** Maximum bytes of lines kept for other sinks, the latest first. */
 const keptBytesMax = 32 * 1024 * 1024;
@@ -149,19 +157,20 @@ export class PageEncoder {
     return await selected;
   }
 
-  /** The lines' memory is the page's own, and never freed here. */
+  /** The lines' memory is that of the page's body. */
   #place(page: DecodedPage, key: string): void {
-    const memory = new LineMemory();
-    const selected: Selected = { events: page.events, lines: page.records(), memory };
+    const memory = memoryOf(page);
+    const { events } = page;
+    const selected: Selected = { events, lines: page.records(), memory, body: page.held.memory };
     page.encoded.set(key, { selected: Promise.resolve(selected), memory } satisfies Encoded);
   }
 
   /** A page copied verbatim needs no inspection: it takes less than a slice. */
   #copy(page: DecodedPage, key: string): void {
     const lines = page.recordLines();
-    const memory = new LineMemory();
+    const memory = memoryOf(page);
     memory.own(lines.bytes);
-    const selected: Selected = { events: page.events, lines, memory };
+    const selected: Selected = { events: page.events, lines, memory, body: page.held.memory };
     page.encoded.set(key, { selected: Promise.resolve(selected), memory } satisfies Encoded);
     this.#keep(page, key, lines.bytes.length);
   }
@@ -188,7 +197,7 @@ export class PageEncoder {
     // A failed pass is a bug; all its callers get the error, and later passes continue.
     this.#passes = pass.catch(() => undefined);
     for (const [key, task] of tasks) {
-      const memory = new LineMemory();
+      const memory = memoryOf(page);
       const selected = pass.then(() => task.selected(memory));
       page.encoded.set(key, { selected, memory } satisfies Encoded);
       selected.then(
@@ -239,6 +248,12 @@ export function selectionOf(
   if (context.isOfSink) return reader.takesPages ? null : everything;
   const isForPages = context.kind === 'answer' || held.onlySink === '';
   return isForPages && !reader.takesPages ? null : reader.selectionFor(context.source);
+}
+
+/** The memory of a page's lines. It holds the body until then, and nothing else of the page. */
+function memoryOf({ held: { memory } }: DecodedPage): CountedMemory {
+  memory?.hold();
+  return new CountedMemory(() => memory?.release());
 }
 
 function keyOf(selection: Selection, reader: Reader): string {
@@ -350,10 +365,10 @@ class Task {
     return this.#transcoder.write(start, this.#page.endOf(index), index, this.#writer);
   }
 
-  selected(memory: LineMemory): Selected {
+  selected(memory: CountedMemory): Selected {
     const events = this.#takesAll ? this.#page.events : this.#picked;
     const lines = this.#writer.lines();
     memory.own(lines.bytes);
-    return { events, lines, memory };
+    return { events, lines, memory, body: this.#page.held.memory };
   }
 }

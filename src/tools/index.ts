@@ -4,6 +4,7 @@ export { type BackOff, backOff, lastingBackOff } from './back-off.ts';
 export { Callers } from './callers.ts';
 export { cleanText } from './clean-text.ts';
 export { systemClock } from './clock.ts';
+export { CountedMemory } from './counted-memory.ts';
 export { cronFault, parseCron } from './cron.ts';
 export { type EnvironmentProxy, environmentProxy } from './environment-proxy.ts';
 export {

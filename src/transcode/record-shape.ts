@@ -58,8 +58,13 @@ class Cutter {
   cut(): RecordShape | null {
     this.#value([]);
     if (!this.#has || this.#at !== this.#end) return null;
-    this.#pieces.push(this.#bytes.slice(this.#from, this.#end));
+    this.#keep(this.#end);
     return { pieces: this.#pieces, paths: this.#paths, texts: this.#texts };
+  }
+
+  /** A copy: the `slice` of a Buffer would keep the page in memory as long as the shape is known. */
+  #keep(to: number): void {
+    this.#pieces.push(new Uint8Array(this.#bytes.subarray(this.#from, to)));
   }
 
   #value(path: LeafPath): void {
@@ -90,7 +95,7 @@ class Cutter {
     path: LeafPath,
     { start, stop, isText }: { start: number; stop: number; isText: boolean },
   ): void {
-    this.#pieces.push(this.#bytes.slice(this.#from, start));
+    this.#keep(start);
     this.#paths.push(path);
     this.#texts.push(isText);
     this.#from = stop;

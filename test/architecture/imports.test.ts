@@ -39,7 +39,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/tools': ['src/contracts'],
   'src/terminal': ['src/contracts', 'src/tools'],
   'src/upstream': ['src/contracts', 'src/tools'],
-  'src/hold': ['src/contracts'],
+  'src/hold': ['src/contracts', 'src/tools'],
   'src/objects': ['src/contracts', 'src/tools', 'src/hold'],
   'src/normalise': ['src/contracts'],
   'src/kafka': ['src/contracts'],

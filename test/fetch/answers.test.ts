@@ -19,6 +19,7 @@ import type { PlannedSink } from '../../src/send/sending.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { cutRecords } from '../../src/tools/record-list.ts';
 import { configEnv } from '../config/config-text.ts';
+import { aPage } from '../support/a-page.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 
@@ -302,4 +303,54 @@ test('a response for a position that was read before is marked, until the list i
     ['c', undefined],
     ['a', undefined],
   ]);
+});
+
+/** Responses of this many bytes, and what the spool got of them. */
+async function heldBodies(count: number, bytes: number) {
+  const appended: Append[] = [];
+  const bodies = Array.from({ length: count }, (_, n) => Buffer.alloc(bytes, `${n}`));
+  const left = [...bodies];
+  const get = async (_: unknown, __: AbortSignal, received: Received) => {
+    const response = { status: 200, headers: {}, body: left.shift() as Buffer };
+    received(response);
+    return { outcome: 'ok', url: '', ...response };
+  };
+  const list = {
+    ...{ kind: 'list', name: 'audit', source: 'audit', upstream: { get } },
+    pagination: { style: 'cursor', cursor_param: 'cursor' },
+  } as unknown as ListStream;
+  const answers = new StreamResponses(list, {
+    spool: { append: async (entry: Append) => appended.push(entry) } as unknown as FetchSpool,
+    tools: { clock: systemClock(), log: silent },
+    everyMs: () => 0,
+  });
+  for (let n = 0; n < count; n += 1) {
+    const request = {
+      ...{ path: '/audit', template: '/audit' },
+      query: [['cursor', `${n}`]] as const,
+    };
+    await (answers.stream as ListStream).upstream.get(request, new AbortController().signal);
+  }
+  return { answers, bodies, appended };
+}
+
+test('a body that was stored as a response is not given away with its page', async () => {
+  const { answers, bodies, appended } = await heldBodies(3, 600_000);
+  const page = (body: Uint8Array) => ({ ...aPage({ ids: ['1'] }), body, givesBody: true });
+  const [first, , last] = bodies as [Buffer, Buffer, Buffer];
+
+  await answers.spool.append({ stream: 'audit', pages: [page(first), page(last)] });
+
+  const [{ pages: alone = [] } = {}, { pages = [] } = {}] = appended;
+  expect(alone.map(({ body }) => body)).toEqual([first]);
+  const given = pages.filter(({ context }) => context.kind !== 'answer');
+  expect(given.map(({ givesBody }) => givesBody)).toEqual([false, true]);
+});
+
+test('a large response is stored as a copy, since it moves to another thread', async () => {
+  const { bodies, appended } = await heldBodies(3, 2_000_000);
+
+  const stored = appended.flatMap(({ pages }) => pages);
+  expect(stored.map(({ body }) => Buffer.compare(body, bodies[0] as Buffer))).toEqual([0]);
+  expect(stored.map(({ body }) => body.buffer === bodies[0]?.buffer)).toEqual([false]);
 });
