@@ -1,5 +1,5 @@
 // A walk: reads a list from a position, page by page, for one of the strategies of poller.ts. Each page is committed
-// with its checkpoint step, in order; small pages are grouped (group.ts). The next page is requested meanwhile.
+// with its checkpoint step, in order; small pages are grouped (stage.ts). The next page is requested meanwhile.
 // Invariant: when a walk ends, everything it accepted is committed, or the commit's failure is the walk's result. A
 // walk ends at the end of the list, if its strategy says so, at a cursor loop, or to give other streams their turn.
 
@@ -233,8 +233,8 @@ class Following {
   #stagePart(position: ListPosition, { last: _, ...rest }: Read): void {
     const { identified, fresh, identities } = rest.taken.judged;
     const nameless = this.#reader.checkpoint.memory.nameless || identified.named.includes(0);
-    const configEnv = { position, nameless, left: this.#left, passed: this.#end.passed };
-    const stage = stageOfPart({ ...rest, ...configEnv }, this.#pager);
+    const found = { position, nameless, left: this.#left, passed: this.#end.passed };
+    const stage = stageOfPart({ ...rest, ...found }, this.#pager);
     const step = this.#walk.step(stage);
     const isAhead = this.#reading === 'known' && step.end?.resume === undefined;
     const countAnew = isAhead && fresh.some((index) => identified.named[index] === 0);
@@ -312,8 +312,8 @@ class Following {
     this.#before = keysOf(identified, Math.max(0, count - overlapMax));
     const nameless = this.#reader.checkpoint.memory.nameless || named.includes(0);
     this.#end.pass(position, taken.page, count - overlap);
-    const configEnv = { pager: this.#pager, passed: this.#end.passed, left: this.#left };
-    return { ...rest, ...configEnv, position, overlap, nameless };
+    const found = { pager: this.#pager, passed: this.#end.passed, left: this.#left };
+    return { ...rest, ...found, position, overlap, nameless };
   }
 
   /** Restarts a window that ended before it was read completely. */
