@@ -1,8 +1,8 @@
 // Converts a stored page to a row of the state database and back. Each row has a checksum over all its values: SQLite
-// has none of its own, so a byte changed by the disk would be delivered as if upstream had sent it. Most bodies are
-// compressed (packed-body.ts). A large one is split over rows, because SQLite keeps a row three times in memory while
-// writing it. The cache of a log stores a page as the log does, compressed and with its other columns, as the body.
-// Invariant: a page read back equals the appended page byte for byte, or the read fails.
+// has none of its own, so a byte changed by the disk would be delivered as if upstream had sent it. The body of a large
+// page is split over rows, because SQLite keeps a row three times in memory while writing it. The cache of a log stores
+// a page as the log does, compressed and with its other columns, as the body. Invariant: a page read back equals the
+// appended page byte for byte, or the read fails.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
@@ -14,8 +14,7 @@ import {
   uidBytes,
 } from '../contracts/index.ts';
 import { damageError } from './database.ts';
-import { packBody, unpacked } from './packed-body.ts';
-import { bytesOfPage, rowOfBytes } from './row-bytes.ts';
+import { bytesOfPage, pageOfBytes } from './row-bytes.ts';
 
 const pageColumns =
   'first count bytes held_at stream context items only_sink kept uids body crc'.split(' ');
@@ -53,7 +52,7 @@ export function allRows(database: DatabaseSync): Each {
 
 /** Writes a page. */
 export function writePage(run: Run, page: NewPage, first: Offset, now: number): void {
-  const own = writeParts(run, packBody(page.body), first);
+  const own = writeParts(run, page.body, first);
   run(insertPage, ...pageValues(page, first, now).with(bodyAt, own));
 }
 
@@ -89,9 +88,7 @@ export function wholeRow(row: Record<string, unknown>, each: Each): Record<strin
   if (!(body instanceof Uint8Array) || body.length === bytes) return row;
   const stored = body.length > 0 ? body : joinedParts(Number(first), Number(bytes), each);
   if (stored.length === bytes) return { ...row, body: stored };
-  const plain = unpacked(stored);
-  if (plain?.length === bytes) return { ...row, body: plain };
-  const page = plain === null ? null : loggedPage(plain);
+  const page = unpacked(stored);
   return page !== null && standsFor(row, page) ? page : row;
 }
 
@@ -114,10 +111,10 @@ function joinedParts(first: Offset, bytesMax: number, each: Each): Uint8Array {
   return whole;
 }
 
-/** The row of a page from the form of the log, which is longer than its body; null: the bytes are damaged. */
-function loggedPage(plain: Uint8Array): Record<string, unknown> | null {
+/** The row of a page in the form of the log; null: the bytes are damaged. */
+function unpacked(stored: Uint8Array): Record<string, unknown> | null {
   try {
-    return rowOfBytes(plain);
+    return pageOfBytes(stored);
   } catch {
     return null;
   }

@@ -148,10 +148,6 @@ CREATE INDEX pair_waiting_by_time ON pair_waiting (pair, at) WHERE kept = 0;
 CREATE INDEX pair_waiting_kept ON pair_waiting (pair, id) WHERE kept = 1;
 `;
 
-const version9 = `
--- From here on, page.body may be compressed (packed-body.ts): a version before would take that for damage.
-`;
-
 /** Migrations in order; the n-th raises `user_version` from n to n + 1. */
 export const migrations: readonly string[] = [
   version1,
@@ -162,7 +158,6 @@ export const migrations: readonly string[] = [
   version6,
   version7,
   version8,
-  version9,
 ];
 
 /**

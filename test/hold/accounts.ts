@@ -43,8 +43,7 @@ function someRecords(stream: StreamName, n: number, count: number, pad: number):
   const identities = Buffer.alloc(count * identityBytes);
   for (const [i, each] of numbers.entries())
     identities.write(keyOf(stream, each), i * identityBytes, 'hex');
-  // Compressible pages would leave little in the log and in the pages of the database.
-  const page = aPage({ stream, source: stream, ids: numbers.map(String), pad, isNoise: true });
+  const page = aPage({ stream, source: stream, ids: numbers.map(String), pad });
   return {
     stream,
     pages: [page],

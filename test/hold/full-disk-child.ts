@@ -10,7 +10,6 @@ import { openSpool } from '../../src/hold/spool.ts';
 import { Store } from '../../src/hold/store.ts';
 import { Pipeline, type Plan } from '../../src/pipeline.ts';
 import { systemClock } from '../../src/tools/clock.ts';
-import { noise } from '../support/a-page.ts';
 import { answerWith, cursorIn, madeUpList } from '../support/made-up-list.ts';
 import { silent } from '../support/silent-log.ts';
 
@@ -39,7 +38,7 @@ const stream = madeUpList(
     await clock.sleep(10, signal);
     const n = Number(cursorIn(request) ?? 0);
     const next = n + 1 < pages ? String(n + 1) : null;
-    return answerWith([{ id: String(n), pad: noise(String(n), pageBytes) }], { next_cursor: next });
+    return answerWith([{ id: String(n), pad: 'x'.repeat(pageBytes) }], { next_cursor: next });
   },
   { name: 'audit', source: 'audit' },
 );

@@ -16,8 +16,7 @@ import { overwrite, placeOf } from './damages.ts';
 import { rowsIn } from './rows.ts';
 
 const MiB = 1024 ** 2;
-/** Too large to be compressed. */
-const large = anAppend({ ids: ['11', '12', '13'], pad: 2 * MiB });
+const large = anAppend({ ids: ['11', '12', '13'], pad: MiB });
 const largeBody = large.pages[0]?.body ?? new Uint8Array(0);
 const small = anAppend({ ids: ['1', '2'] });
 

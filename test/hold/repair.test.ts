@@ -79,7 +79,7 @@ describe.each(Object.entries(unreadable))('repairDatabase, where the database %s
 /** Damages that leave most of the file readable. */
 const partial: Readonly<Record<string, (dir: string, path: string) => void>> = {
   'has one changed byte in a held page': (_, path) =>
-    overwrite(path, placeOf(path, '"id":"121"') + 500, Buffer.from('y')),
+    overwrite(path, placeOf(path, '"id":"130"') + 500, Buffer.from('y')),
   'has a changed bit in the uids of a held page': (dir) => changeUids(dir, 90),
   'is cut in the middle': (_, path) => truncateSync(path, Math.floor(statSync(path).size / 4)),
   'is cut by one byte': (_, path) => truncateSync(path, statSync(path).size - 1),

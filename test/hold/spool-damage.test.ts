@@ -22,7 +22,7 @@ const metLater: Readonly<
   >
 > = {
   'a page that it reads': {
-    damage: (_, path) => overwrite(path, placeOf(path, '"id":"121"') + 500, Buffer.from('y')),
+    damage: (_, path) => overwrite(path, placeOf(path, '"id":"130"') + 500, Buffer.from('y')),
     meet: (spool) => spool.read(160, 1),
   },
   'a table that it writes to': {

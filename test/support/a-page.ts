@@ -9,22 +9,14 @@ export interface PageParts {
   readonly source?: string;
   readonly ids: readonly string[];
   readonly pad?: number;
-  /** The padding does not compress. */
-  readonly isNoise?: boolean;
 }
 
 /** A page of audit records with these ids. */
-export function aPage({
-  stream = 'audit',
-  source = 'audit',
-  ids,
-  pad = 0,
-  isNoise,
-}: PageParts): NewPage {
+export function aPage({ stream = 'audit', source = 'audit', ids, pad = 0 }: PageParts): NewPage {
   const records = ids.map((id) => ({
     id,
     timestamp: '2026-11-01T00:00:00Z',
-    pad: isNoise ? noise(id, pad) : 'x'.repeat(pad),
+    pad: 'x'.repeat(pad),
   }));
   return {
     context: { source, stream, kind: 'audit', fetchedAt: 1_793_491_200_000 },
@@ -33,12 +25,6 @@ export function aPage({
     kept: null,
     uids: Buffer.concat(ids.map((id) => createHash('sha256').update(`${stream}/${id}`).digest())),
   };
-}
-
-/** A text that does not compress, the same for the same seed. */
-export function noise(seed: string, length: number): string {
-  const bytes = createHash('shake256', { outputLength: length }).update(seed).digest();
-  return bytes.toString('base64').slice(0, length);
 }
 
 /** An append of one such page with a checkpoint that names its last id. */
