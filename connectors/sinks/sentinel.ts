@@ -236,7 +236,7 @@ class IngestionService {
       const { status, headers } = answer.response;
       if (status === 204) return { outcome: 'delivered' };
       const type = plainLine(headers['content-type'] ?? 'none');
-      const message = `${this.#doing}: the receiver answered ${status} (${type}), and only 204 is Azure’s word`;
+      const message = `${this.#doing}: the receiver answered ${status} (${type}), and only 204 means that Azure has the rows`;
       const next =
         'Check endpoint, and whether a proxy in between answers by itself. Nothing was lost.';
       return {

@@ -2,7 +2,7 @@
 // sink that shows from outside where it is; and the other signals. A point is known by a sign from outside (signs.ts).
 // Where the sign does not come in time the program is killed all the same, and the act counts as a kill at any moment.
 
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runSluice } from '../support/cli.ts';
@@ -115,7 +115,10 @@ export const processActs: Readonly<Record<string, Perform>> = {
   }),
   'SIGKILL and a torn line in the file': async (stage) => {
     await stage.kill();
-    if (existsSync(stage.activeFile)) appendFileSync(stage.activeFile, '{"metadata":{"uid":"to');
+    // An empty file may be one that the sink has created and not noted: it has written no line there.
+    const file = statSync(stage.activeFile, { throwIfNoEntry: false });
+    if (file !== undefined && file.size > 0)
+      appendFileSync(stage.activeFile, '{"metadata":{"uid":"to');
     stage.start();
   },
   'SIGTERM and start': async (stage, act) => {
