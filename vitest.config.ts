@@ -63,9 +63,13 @@ export default defineConfig({
     hookTimeout: 1_200_000,
     teardownTimeout: 20_000,
     expect: { poll: { timeout: 300_000, interval: 20 } },
-    // Real brokers and receivers now and then do what another try does not show; the report names what was tried again.
+    // Real brokers and receivers now and then do what another try does not show; the report says what was tried again, and why.
     retry: process.env.CI === 'true' ? 2 : 0,
-    reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
+    reporters: [
+      'default',
+      './test/support/retry-reporter.ts',
+      ...(reportFile ? [['json', { outputFile: reportFile }] as ['json', object]] : []),
+    ],
     projects: [
       { extends: true, test: { name: 'alone', include: alone } },
       {
