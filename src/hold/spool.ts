@@ -291,8 +291,8 @@ class WorkerSpool implements OwnSpool {
 
   async read(from: Offset, bytesMax: number, sink?: string): Promise<readonly HeldPage[]> {
     const recent = this.#recent.from(from, bytesMax);
-    if (sink !== undefined) this.#noteReader(sink, from);
     for (const { memory } of recent) memory?.hold();
+    if (sink !== undefined) this.#noteReader(sink, from);
     if (recent.length > 0) return recent;
     if (from >= this.#gauge.end) return [];
     const bytes = Math.min(bytesMax, this.#recent.coldBytesMax);

@@ -240,8 +240,10 @@ export class StepGroup {
 
   async #over(signal: AbortSignal): Promise<void> {
     let leftMs = groupMs;
-    for (let waitedMs = 0; leftMs > 0 && waitedMs < groupMsMax; waitedMs += leftMs) {
+    let waitedMs = 0;
+    while (leftMs > 0 && waitedMs < groupMsMax) {
       await this.#clock.sleep(leftMs, signal);
+      waitedMs += leftMs;
       const askedAt = this.#askedAt();
       leftMs = askedAt === null ? groupMs : askedAt + groupMs - this.#clock.monotonic();
     }

@@ -157,7 +157,7 @@ export class PageEncoder {
     return await selected;
   }
 
-  /** The lines' memory is that of the page's body. */
+  /** The lines are the body's own bytes, so their memory is left to the garbage collection. */
   #place(page: DecodedPage, key: string): void {
     const memory = memoryOf(page);
     const { events } = page;
