@@ -255,9 +255,9 @@ export class SpoolServer {
   #releaseForDisk(): void {
     try {
       this.#store.transaction(() => this.#store.makeDiskRoom(Date.now()));
-      this.#store.shrink();
+      this.#store.shrink({ isFull: true });
     } catch (error) {
-      this.#described(error, 'deleting pages of removed sinks');
+      this.#described(error, 'returning space to the disk');
     }
   }
 

@@ -299,10 +299,11 @@ export class Store {
     this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
-  /** Returns some free pages to the file system; some stay for reuse. */
-  shrink(): void {
+  /** Returns some free pages to the file system; some stay for reuse, but none on a full disk. */
+  shrink({ isFull = false } = {}): void {
     const free = Number(this.#statements.row('PRAGMA freelist_count')?.freelist_count ?? 0);
-    if (free > freeMax) this.#database.exec(`PRAGMA incremental_vacuum(${shrinkMax})`);
+    if (free > (isFull ? 0 : freeMax))
+      this.#database.exec(`PRAGMA incremental_vacuum(${shrinkMax})`);
   }
 
   gauge(): SpoolGauge {
