@@ -27,7 +27,7 @@ const answersEveryMsUsual = 10_000;
 
 /** Shared by upstreams with one credential. */
 export interface Shared {
-  readonly throttles: Throttles;
+  readonly throttles: Pick<Throttles, 'gate'>;
   readonly tokens: Tokens;
 }
 

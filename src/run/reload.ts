@@ -6,7 +6,7 @@
 import { type Config, ConfigError, flawText } from '../config/index.ts';
 import { asExportError, ExportError } from '../contracts/index.ts';
 import { commandText } from '../terminal/index.ts';
-import { openThrottles, openTokens } from '../upstream/index.ts';
+import { openTokens } from '../upstream/index.ts';
 import { companyRemovals, refuseManyRemoved, streamsOfRemoved } from './companies.ts';
 import { type Journey, readersOf } from './journey.ts';
 import { planFrom, type Shared, type WholePlan } from './plan.ts';
@@ -155,8 +155,8 @@ class Reloader {
 }
 
 /**
- * Unchanged upstreams keep their token and limits. For a changed one both start from nothing: limits that were learned
- * with the old credential or ceiling must not apply to the new one.
+ * Unchanged upstreams keep their token and limits. For a changed one both are new: limits that were learned with the old
+ * credential must not apply to the new one. Only requests already sent count for the ceilings of the config.
  */
 function sharedAfter(config: Config, before: Current, tools: BootTools): Current['shared'] {
   const known = new Map<string, Shared>();
@@ -168,7 +168,7 @@ function sharedAfter(config: Config, before: Current, tools: BootTools): Current
     Array.from(upstreamDigests(config), ([name, digest]) => {
       const shared = known.getOrInsertComputed(digest, () => ({
         tokens: openTokens(tools),
-        throttles: openThrottles(tools),
+        throttles: tools.throttles.renewed(),
       }));
       return [name, shared];
     }),

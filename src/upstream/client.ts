@@ -49,7 +49,7 @@ export interface UpstreamTools {
   readonly clock: Clock;
   readonly log: Log;
   readonly http: HttpClient;
-  readonly throttles: Throttles;
+  readonly throttles: Pick<Throttles, 'gate'>;
   readonly tokens: Tokens;
   readonly ends: EndsByUpstream;
 }

@@ -4,8 +4,8 @@
 // only the concrete path; a second path rejected within the same minute shows that the limit is
 // wider, and the level above is slowed too: the company by two of its paths, template and credential
 // only by paths of two companies, so that one company that is rejected slows no other. Waiting requests are served in turn (fair-queue.ts). Invariant:
-// ceilings of the config hold across restarts and takeovers: usage (`used`) is persisted with the
-// state and carried over.
+// ceilings of the config hold across restarts, takeovers and reloads: usage (`used`) is persisted with the
+// state and carried over, and a gate with changed settings counts the requests of the gate before.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -63,6 +63,12 @@ export interface Throttles {
    * not count.
    */
   resume(held: Json): void;
+  /**
+   * Gates for changed settings. They start without the old ceilings and without the waits that
+   * upstream requested. From its first request, each one replaces the gate of its key and counts
+   * the requests of that gate.
+   */
+  renewed(): Pick<Throttles, 'gate'>;
 }
 
 /**
@@ -78,6 +84,8 @@ const usedShape = z.object({
   gates: z.record(z.string(), z.record(z.string(), z.array(z.tuple([z.number(), z.number()])))),
 });
 type Used = z.output<typeof usedShape>;
+/** Stored usage of a ceiling without a request since the start is kept for at least this time. */
+const unusedMs = 86_400_000;
 /** Requests of one path are stored in at most this many groups; a group counts from its newest. */
 const groupsMax = 64;
 /** The maximum in the config. */
@@ -101,7 +109,8 @@ interface Past {
 
 /** Opens the registry, one per program: upstream blocks with one credential share its limits. */
 export function openThrottles(tools: ThrottleTools): Throttles {
-  const gates = new Map<string, Gate>();
+  /** By name, the gate whose requests go and count. */
+  const inUse = new Map<string, Gate>();
   let before: (Past & { readonly used: Used }) | null = null;
   let noted = 0;
   let unnoted = 0;
@@ -110,21 +119,32 @@ export function openThrottles(tools: ThrottleTools): Throttles {
     if (before !== null)
       gate.resume(before.used.gates[name] ?? {}, { ...before, unnoted: before.used.unnoted });
   };
-  return {
-    gate(key, options) {
+  const use = (name: string, gate: Gate) => {
+    const last = inUse.get(name);
+    inUse.set(name, gate);
+    if (last === undefined) resume(name, gate);
+    else if (last !== gate) gate.replace(last);
+  };
+  const gatesThat = (start: 'at once' | 'with a request'): Throttles['gate'] => {
+    const gates = new Map<string, Gate>();
+    return (key, { ceilings, pauseMs }) => {
       const name = nameOf(key);
       let gate = gates.get(name);
       if (gate === undefined) {
-        gate = new Gate(tools, options.pauseMs);
+        gate = new Gate(tools, pauseMs, (made) => use(name, made));
         gates.set(name, gate);
-        gate.limit(options.ceilings);
-        resume(name, gate);
+        gate.limit(ceilings);
+        if (start === 'at once') use(name, gate);
       }
-      gate.limit(options.ceilings);
+      gate.limit(ceilings);
       return gate;
-    },
+    };
+  };
+  return {
+    gate: gatesThat('at once'),
+    renewed: () => ({ gate: gatesThat('with a request') }),
     used(share = 0) {
-      const all = [...gates.values()];
+      const all = [...inUse.values()];
       if (!all.some((gate) => gate.hasNew()) && share >= unnoted) return null;
       // The first one has what this process leaves free for requests that it does not know.
       const isDue = isFirst || share < unnoted || all.some((gate) => gate.isNoteDue(share));
@@ -134,7 +154,7 @@ export function openThrottles(tools: ThrottleTools): Throttles {
         for (const gate of all) gate.noted();
       }
       unnoted = share;
-      const used = Array.from(gates, ([name, gate]) => [name, gate.used()] as const);
+      const used = Array.from(inUse, ([name, gate]) => [name, gate.used()] as const);
       const at = tools.clock.now();
       return { at, noted, unnoted, gates: Object.fromEntries(used) } satisfies Used;
     },
@@ -146,7 +166,11 @@ export function openThrottles(tools: ThrottleTools): Throttles {
       const nowMs = tools.clock.monotonic();
       before = { used, atMs: nowMs - agoMs, resumedMs: nowMs };
       noted = used.noted;
-      for (const [name, gate] of gates) resume(name, gate);
+      // An upstream that the config lacks now may return.
+      for (const name of Object.keys(used.gates)) {
+        if (!inUse.has(name)) inUse.set(name, new Gate(tools, undefined));
+      }
+      for (const [name, gate] of inUse) resume(name, gate);
     },
   };
 }
@@ -190,17 +214,26 @@ class Gate implements Turnstile {
   readonly #random: () => number;
   readonly #permit: Permit | undefined;
   readonly #pauseMs: number | undefined;
+  /** Called before the first request. */
+  #start: ((gate: Gate) => void) | null;
+  /** The gate that replaced this one, and gives the turns to requests that still come here. */
+  #next: Gate | null = null;
   readonly #ceilings: PathCeiling[] = [];
   readonly #levels = new Map<string, Level>();
   readonly #queue: FairQueue;
   /** By level, times of a previous process's requests. */
-  #sentBefore = new Map<string, readonly number[]>();
+  #sentBefore: Map<string, readonly number[]> = new Map();
   /** Requests of a previous process that it may have sent without a note: a share of each ceiling, until this time. */
   #unnoted = { share: 0, atMs: 0 };
   #hasNew = false;
   #notedMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ clock, random, permit }: ThrottleTools, pauseMs: number | undefined) {
+  constructor(
+    { clock, random, permit }: ThrottleTools,
+    pauseMs: number | undefined,
+    start: ((gate: Gate) => void) | null = null,
+  ) {
+    this.#start = start;
     this.#clock = clock;
     this.#random = random;
     this.#permit = permit;
@@ -223,11 +256,15 @@ class Gate implements Turnstile {
 
   /** Resolves when the request may go, and counts it; rejects with the signal's reason. */
   async acquire(lane: Lane, signal: AbortSignal): Promise<void> {
+    const start = this.#start;
+    this.#start = null;
+    start?.(this);
     await this.#queue.turn(lane, signal);
   }
 
   /** Milliseconds that a request on this lane would wait now, without the queue. */
   delay(lane: Lane): number {
+    if (this.#next !== null) return this.#next.delay(lane);
     const nowMs = this.#clock.monotonic();
     let delayMs = this.#permit?.isGiven() === false ? permitEveryMs : 0;
     for (const name of levelsOf(lane)) {
@@ -277,10 +314,17 @@ class Gate implements Turnstile {
     this.#hasNew = false;
     const nowMs = this.#clock.monotonic();
     const levels = Array.from(
-      this.#levels,
-      ([name, { throttle }]) => [name, grouped(throttle.sentMs(nowMs), nowMs)] as const,
+      this.#sent(nowMs),
+      ([name, sentMs]) => [name, grouped(sentMs, nowMs)] as const,
     );
     return Object.fromEntries(levels.filter(([, groups]) => groups.length > 0));
+  }
+
+  /** Replaces a gate with other settings: its requests count here. */
+  replace(last: Gate): void {
+    last.#next = this;
+    this.#sentBefore = last.#sent(this.#clock.monotonic());
+    this.#unnoted = last.#unnoted;
   }
 
   /** True if more requests went since the last note than this share of a ceiling. */
@@ -321,6 +365,18 @@ class Gate implements Turnstile {
     const { share, atMs } = this.#unnoted;
     const unnoted = Array.from({ length: this.#shareAt(name, share) }, () => atMs);
     return [...(this.#sentBefore.get(name) ?? []), ...unnoted];
+  }
+
+  /** By level, times of all requests that still count. */
+  #sent(nowMs: number): Map<string, readonly number[]> {
+    const names = new Set([...this.#sentBefore.keys(), ...this.#levels.keys()]);
+    const sentOf = (name: string) => {
+      const level = this.#levels.get(name);
+      if (level !== undefined) return level.throttle.sentMs(nowMs);
+      const longestMs = Math.max(unusedMs, ...this.#ceilingsOf(name).map(({ perMs }) => perMs));
+      return (this.#sentBefore.get(name) ?? []).filter((at) => at > nowMs - longestMs);
+    };
+    return new Map(Array.from(names, (name) => [name, sentOf(name)]));
   }
 
   /** This share of the lowest ceiling of a level, in whole requests; 0: it has none. */
@@ -384,6 +440,10 @@ class Gate implements Turnstile {
   }
 
   take(lane: Lane): void {
+    if (this.#next !== null) {
+      this.#next.take(lane);
+      return;
+    }
     const nowMs = this.#clock.monotonic();
     for (const name of levelsOf(lane)) this.#limited(name)?.throttle.take(nowMs);
     this.#hasNew ||= this.#ceilings.length > 0;

@@ -1,4 +1,5 @@
-// A ceiling of the config holds over restarts: no span of its length has more requests, however the process before ended.
+// A ceiling of the config holds over restarts and reloads: no span of its length has more requests, however the process
+// before ended.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,6 +8,12 @@ import { lookInto } from '../../src/hold/store.ts';
 import { startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
+
+/** The number of requests in the note: each has a group of its own. */
+function notedIn(dir: string): number {
+  const used = lookInto(`${dir}/state`, null, (store) => store.noted('throttle').get('used'));
+  return JSON.stringify(used ?? null).match(/,1\]/g)?.length ?? 0;
+}
 
 test.each(['SIGTERM', 'SIGKILL'] as const)(
   'after %s no more is requested than the rest of the ceiling',
@@ -27,11 +34,9 @@ status: { listen: "127.0.0.1:0" }
 `,
     );
     const asked = () => sandbox.control.requests()['/v1/audit/events']?.requests ?? 0;
-    const noted = () =>
-      lookInto(`${dir}/state`, null, (store) => store.noted('throttle').get('used') ?? null);
 
     const first = startSluice(['run', '-c', file], { env });
-    await waitUntil(() => asked() >= 3 && JSON.stringify(noted()).includes('"/audit/events":[['), {
+    await waitUntil(() => asked() >= 3 && notedIn(dir) === 3, {
       what: 'all that may be asked for',
     });
     await first.kill(signal);
@@ -51,3 +56,38 @@ status: { listen: "127.0.0.1:0" }
     expect(asked()).toBe(3);
   },
 );
+
+test('a reload leaves the requests already sent counted, now and after SIGKILL', async () => {
+  const { sandbox, upstreams, env } = await anEdge(300);
+  const dir = tempDir();
+  const file = join(dir, 'sluice.yaml');
+  const write = (requests: number) =>
+    writeFileSync(
+      file,
+      `state: { dir: ${dir}/state }
+${upstreams}
+    throttle: [{ path: /audit/events, requests: ${requests}, per: 1h }]
+sources:
+  audit: { type: audit_events, upstream: edge, every: 100ms, page_limit: 10 }
+sinks:
+  disk: { type: file, path: ${dir}/out.ndjson, format: json }
+`,
+    );
+  const asked = () => sandbox.control.requests()['/v1/audit/events']?.requests ?? 0;
+  write(2);
+  const first = startSluice(['run', '-c', file], { env });
+  await waitUntil(() => asked() >= 2, { what: 'all that may be asked for' });
+
+  write(5);
+  await waitUntil(() => asked() >= 5, { what: 'all of the higher ceiling' });
+  await waitUntil(() => notedIn(dir) === 5, { what: 'its note' });
+  await first.kill('SIGKILL');
+  write(6);
+  const second = startSluice(['run', '-c', file], { env });
+  await waitUntil(() => asked() >= 6, { what: 'the rest' });
+  write(4);
+  await second.waitForLine('"config_reloaded"');
+  await second.kill('SIGTERM');
+
+  expect(asked()).toBe(6);
+});

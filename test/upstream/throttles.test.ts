@@ -224,6 +224,62 @@ describe('gate', () => {
     expect(second.gate.delay(lane('d'))).toBe(0);
   });
 
+  test('changed settings have their own ceilings and waits, and the requests already sent', async () => {
+    const { clock, gate, throttles } = open([{ path: template, requests: 3, perMs: 60_000 }]);
+    for (const tenant of ['a', 'b', 'c']) await gate.acquire(lane(tenant), never());
+    gate.observe(lane('x'), { refused: true, retryAfterMs: 600_000 });
+
+    const lower = throttles.renewed().gate(key, {
+      ceilings: [{ path: template, requests: 2, perMs: 60_000 }],
+    });
+    await clock.advance(1_000);
+    const wait = lower.acquire(lane('d'), AbortSignal.timeout(60_000));
+    const delays = { lower: lower.delay(lane('d')), old: gate.delay(lane('d')) };
+    await clock.advance(59_000);
+    await wait;
+
+    expect(delays).toEqual({ lower: 59_000, old: 59_000 });
+    expect(lower.delay(lane('x'))).toBe(0);
+    const sent = Object.values((throttles.used() as { readonly gates: object }).gates);
+    expect(sent).toEqual([{ [template]: [[0, 1]] }]);
+  });
+
+  test('settings that are refused change nothing, and those of a replaced gate count in the new one', async () => {
+    const { gate, throttles } = open([{ requests: 2, perMs: 60_000 }]);
+    throttles.renewed().gate(key, { ceilings: [{ requests: 1, perMs: 60_000 }] });
+    await gate.acquire(lane('a'), never());
+    const untilNow = gate.delay(lane('a'));
+
+    const next = throttles.renewed().gate(key, { ceilings: [{ requests: 3, perMs: 60_000 }] });
+    await next.acquire(lane('b'), never());
+    await gate.acquire(lane('c'), never());
+
+    expect(untilNow).toBe(0);
+    expect(next.delay(lane('d'))).toBe(60_000);
+    expect(gate.delay(lane('d'))).toBe(60_000);
+  });
+
+  test('usage of ceilings without a request yet stays in the notes', async () => {
+    const ceilings = [
+      { path: '/daily', requests: 1, perMs: 86_400_000 },
+      { path: template, requests: 9, perMs: 1_000 },
+    ];
+    const daily = { tenant: '', path: '/daily', template: '/daily' };
+    const other = { credential: 'other', base: key.base };
+    const first = open(ceilings);
+    await first.gate.acquire(daily, never());
+    await first.throttles.gate(other, { ceilings }).acquire(daily, never());
+    const second = open(ceilings);
+    second.throttles.resume(first.throttles.used());
+    await second.gate.acquire(lane('a'), never());
+
+    const third = open(ceilings);
+    third.throttles.resume(second.throttles.used());
+
+    expect(third.gate.delay(daily)).toBe(86_400_000);
+    expect(third.throttles.gate(other, { ceilings }).delay(daily)).toBe(86_400_000);
+  });
+
   test('adopted usage leaves a wait that upstream has requested', async () => {
     const { gate, throttles } = open([{ path: template, requests: 2, perMs: 1_000 }]);
     gate.take(lane('a'));
