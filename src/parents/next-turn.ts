@@ -194,7 +194,9 @@ function lostFinding(id: string, cause: ExportError): Finding {
 /** True for a failure that says nothing about the parent: rights, limits, upstream as a whole. */
 export function isUpstreams(one: PolledParent): boolean {
   if (one.outcome === 'done') return false;
-  return one.status === 429 || (one.outcome === 'denied' && one.status !== 403);
+  // A list of a company reports a 404 as a denial of its company; here it is the parent that is gone.
+  const isParents = one.status === 403 || one.status === 404;
+  return one.status === 429 || (one.outcome === 'denied' && !isParents);
 }
 
 /** True for a rejection of a parent already reported as lost. */
