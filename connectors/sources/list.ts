@@ -91,7 +91,7 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
     .enum(['rewalk', 'halt', 'from_now'])
     .default('rewalk')
     .describe(
-      'when a cursor is refused for good: read the list again without repeats, halt, or resume from now and report the gap to the sinks',
+      'when upstream refuses a cursor for good: read the list again without repeats, halt, or resume from now and report the gap to the sinks. If upstream only seems to answer with another position, the list is always read again',
     ),
   id: dottedPath()
     .nullable()

@@ -28,7 +28,7 @@ import { rewind } from './read-back.ts';
 import { readEnd } from './read-end.ts';
 import { readStart } from './read-start.ts';
 import type { ListReader } from './reader.ts';
-import { isScopeLost, resetFinding, scopeFinding } from './recover.ts';
+import { isIgnoredPosition, isScopeLost, resetFinding, scopeFinding } from './recover.ts';
 import { EmptyRuns } from './tail.ts';
 
 /** Reads one list stream, a poll at a time. */
@@ -152,7 +152,8 @@ export class ListPoller {
       await poll.commit({ told: { scopeLost: true } }, [scopeFinding(stream.name, cause)]);
       return { ...denied, isDefinite: true };
     }
-    const again = about === 'cursor' && this.#settings.onCursorInvalid !== 'halt';
+    const isHalt = this.#settings.onCursorInvalid === 'halt' && !isIgnoredPosition(failure);
+    const again = about === 'cursor' && !isHalt;
     return again ? { outcome: 'retry', cause } : failure;
   }
 }
@@ -169,7 +170,7 @@ async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
       whole: { round: null },
       start: { openWalk: null },
     },
-    resume === null ? [] : [resetFinding(name, 'sorting', cause)],
+    resume === null ? [] : [resetFinding(name, 'upstream no longer accepts the sorting', cause)],
   );
 }
 

@@ -12,6 +12,7 @@ import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
 import {
   checkHeeded,
+  cursorDead,
   fromNowFindings,
   ignoredCursor,
   isDead,
@@ -91,7 +92,7 @@ function startsWindow({ checkpoint: { end } }: Poll): boolean {
   return end.resume?.window !== undefined && isFirstPosition(end.resume);
 }
 
-/** Finds the meaning of a rejection, and the next position if the cursor is dead. */
+/** Finds the meaning of a rejection or suspicion, and the next position if the cursor is dead. */
 async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
   const { reader, first, signal, settings } = poll;
   const { growth, end } = poll.checkpoint;
@@ -111,9 +112,15 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
   }
   const what = nameOfPosition(stream.pagination);
   const { cause } = refusal;
-  log.warn('cursor_refused', `upstream no longer accepts the ${what}`, { error: cause.message });
-  if (settings.onCursorInvalid === 'halt') return refusal;
-  if (settings.onCursorInvalid === 'from_now') {
+  const isSuspicion = isIgnoredPosition(refusal);
+  const message = isSuspicion
+    ? `upstream seems to answer the ${what} with another position of the list`
+    : `upstream no longer accepts the ${what}`;
+  log.warn('cursor_refused', message, { error: cause.message });
+  // A suspicion may be wrong: only a search that skips no record is safe.
+  const reaction = isSuspicion ? 'rewalk' : settings.onCursorInvalid;
+  if (reaction === 'halt') return { ...refusal, cause: cursorDead(stream.name, what, cause) };
+  if (reaction === 'from_now') {
     const { now, checkpoint } = poll;
     const findings = fromNowFindings(stream.name, cause, {
       from: checkpoint.memory.watermark,
@@ -121,7 +128,7 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
     });
     await poll.commit({ ...lost, ...poll.fromNowOn(now) }, findings);
   } else {
-    await poll.commit(lost, [resetFinding(stream.name, what, cause)]);
+    await poll.commit(lost, [resetFinding(stream.name, message, cause)]);
   }
   return await readEnd(poll);
 }

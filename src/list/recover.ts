@@ -1,5 +1,6 @@
 // The reaction when upstream rejects the cursor at which a stream resumes. The rejection can be temporary, the endpoint
 // can be at fault, or the cursor can be dead. Invariant: the three cases are distinguished before anything is changed.
+// If upstream only seems to answer with another position, that is a suspicion, and no setting skips records for it.
 // A dead cursor is reported as `source.checkpoint_reset`, and the end of the list must be found again. If the list no
 // longer reaches back to known records, that is reported as `source.gap_suspected`.
 
@@ -39,17 +40,30 @@ export function leadsNowhere(failure: Failure): boolean {
   return isRefused(failure) || failure.cause.code === 'pagination_loop';
 }
 
-/** The condition for a dead cursor, or for the lost order of a list. */
-export function resetFinding(
-  stream: string,
-  what: ReturnType<typeof nameOfPosition> | 'sorting',
-  cause: ExportError,
-): Finding {
+/** The condition for a list that is read again. `what`: the reason, as a sentence about upstream. */
+export function resetFinding(stream: string, what: string, cause: ExportError): Finding {
   return {
     condition: 'source.checkpoint_reset',
-    message: `upstream no longer accepts the ${what} of ${stream}; its list is read again from an earlier position, without repeats`,
+    message: `${what}; the list of ${stream} is read again from an earlier position, without repeats`,
     details: { reason: cause.message },
   };
+}
+
+/** The error of a stream that halts at a dead cursor. */
+export function cursorDead(
+  stream: string,
+  what: ReturnType<typeof nameOfPosition>,
+  cause: ExportError,
+): ExportError {
+  return new ExportError(
+    'cursor_refused',
+    `reading ${stream}: upstream no longer accepts the ${what}, and on_cursor_invalid is halt: ${cause.message}`,
+    {
+      next: `To read the list again without repeats, run 'npx sluice checkpoint reset -c FILE --stream ${stream}', or set on_cursor_invalid: rewalk. Nothing was skipped.`,
+      details: cause.details,
+      cause,
+    },
+  );
 }
 
 /** The condition for a dead cursor with skipped records: from the latest event read until now. */
@@ -125,18 +139,20 @@ export function checkHeeded(
   return isHead ? ignoredCursor(deps.stream) : null;
 }
 
-/** The failure for a cursor that was accepted but answered with another position. */
+/**
+ * The suspicion that a cursor was answered with another position. It may be wrong: equal records without ids, moved rows
+ * and a list that shrank look alike. So it never leads to skipped records or to a halt.
+ */
 export function ignoredCursor({ name, pagination }: ListStream): Failure {
   const cause = new ExportError(
     'cursor_refused',
-    `reading ${name}: upstream answers the ${nameOfPosition(pagination)} with another position of the list`,
+    `reading ${name}: upstream seems to answer the ${nameOfPosition(pagination)} with another position of the list`,
     { next: 'sluice reads the list again from an earlier position, without repeats.' },
   );
-  // Upstream has answered the request: the config does not fit.
-  return { outcome: 'refused', about: 'cursor', status: 200, isDefinite: true, cause };
+  return { outcome: 'refused', about: 'cursor', status: 200, cause };
 }
 
-/** True for a position that was answered with another one. */
+/** True for that suspicion, and false for a rejection by upstream. */
 export function isIgnoredPosition({ outcome, status }: Failure): boolean {
   return outcome === 'refused' && status === 200;
 }

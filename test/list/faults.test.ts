@@ -232,7 +232,12 @@ describe('cursors', () => {
 
     const polled = await list.poll();
 
-    expect(polled).toMatchObject({ outcome: 'refused' });
+    const cause = {
+      code: 'cursor_refused',
+      message: expect.stringContaining('upstream no longer accepts the cursor'),
+      next: expect.stringContaining('npx sluice checkpoint reset -c FILE --stream src'),
+    };
+    expect(polled).toMatchObject({ outcome: 'refused', cause });
   });
 
   test('one that dies in the middle of a walk from the top is walked around', async () => {

@@ -73,6 +73,12 @@ export const mutations: readonly Mutation[] = [
   return next.pathname;`,
   },
   {
+    ...{ of: 'list', file: `${list}/read-end.ts` },
+    what: 'a suspicion skips records or halts, as a rejection does',
+    from: "const reaction = isSuspicion ? 'rewalk' : settings.onCursorInvalid;",
+    to: 'const reaction = settings.onCursorInvalid;',
+  },
+  {
     ...{ of: 'list', file: `${list}/fetch-page.ts` },
     what: 'parameters do not reach the body of a POST',
     from: '{ ...request, body: { ...request.body, ...Object.fromEntries(parameters) } }',

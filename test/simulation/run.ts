@@ -4,6 +4,7 @@
 
 import type { Answer } from '../../src/contracts/answer.ts';
 import type { Body } from '../../src/contracts/upstream.ts';
+import type { ListTimes } from '../../src/list/poll.ts';
 import { ListPoller } from '../../src/list/poller.ts';
 import { ListReader } from '../../src/list/reader.ts';
 import type { PollResult } from '../../src/poll/outcome.ts';
@@ -33,7 +34,6 @@ const reading = {
   lookbackMs: 10 * minuteMs,
   rewindEveryMs: 15 * minuteMs,
   reconcileEveryMs: hourMs,
-  onCursorInvalid: 'rewalk',
 } as const;
 
 /** Runs one seed, and reports each step. */
@@ -53,10 +53,12 @@ class ListWorld implements World {
   readonly #list: ModelList;
   readonly #server: ModelServer;
   readonly #spool: ModelSpool;
+  readonly #onCursorInvalid: ListTimes['onCursorInvalid'];
 
   constructor(seed: number, traits: Traits & { readonly dress: Dress }, report: Tell) {
     this.traits = traits;
     this.#random = new Random(seed, 2);
+    this.#onCursorInvalid = reactionOf(traits, new Random(seed, 6));
     this.course = new Course({
       ...{ random: this.#random, tell: report, crash: traits.crash },
       ...{ commitFails: traits.trouble / 4, happens: 0.04, requestsMax: 3_000 },
@@ -158,7 +160,7 @@ class ListWorld implements World {
       start: isTimed ? begin - 3 * hourMs : 'beginning',
       patienceMs: reading.rewindEveryMs,
     });
-    return new ListPoller(reader, reading);
+    return new ListPoller(reader, { ...reading, onCursorInvalid: this.#onCursorInvalid });
   }
 
   /** A list's reader waits for nothing but pages, and its wait is over before one comes, or not. */
@@ -168,6 +170,16 @@ class ListWorld implements World {
     signal?.throwIfAborted();
     this.course.now += ms;
   }
+}
+
+/** Only a rejection may skip records or halt, so where there is none, every reaction loses nothing. */
+function reactionOf(
+  { trouble, cursor, dress }: Traits & { readonly dress: Dress },
+  random: Random,
+): ListTimes['onCursorInvalid'] {
+  const expires = cursor.lifetimeMs !== null && cursor.refusal !== 'ignored';
+  const rejects = trouble > 0 || expires || (isNumbered(dress) && dress.beyond === 'refusal');
+  return rejects ? 'rewalk' : random.pick(['rewalk', 'halt', 'from_now'] as const);
 }
 
 /** What the checkpoint says of what is known of the list. */

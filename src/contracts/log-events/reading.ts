@@ -125,8 +125,9 @@ export const readingEvents = {
   cursor_refused: {
     level: 'warn',
     fields: ['stream', 'error'],
-    meaning: 'Upstream no longer accepts the stored cursor, offset or address.',
-    next: '`on_cursor_invalid` of the source decides: a new read from the start, a halt, or a gap that is reported.',
+    meaning:
+      'Upstream no longer accepts the stored cursor, offset or address, or seems to answer it with another position of the list.',
+    next: 'After a refusal, `on_cursor_invalid` of the source decides: a new read without repeats, a halt, or a gap that is reported. Otherwise sluice reads the list again without repeats.',
   },
   records_not_utf8: {
     level: 'warn',
