@@ -214,6 +214,30 @@ export function requestFlaw(
     : `${clash in params ? 'params' : 'body'} holds ${clash}, which paging sets itself: use page_limit or pagination instead`;
 }
 
+/** The styles in which a key of every style has an effect. */
+const effects = {
+  cursor_param: ['cursor'],
+  offset_param: ['offset'],
+  limit_param: ['cursor', 'offset', 'link', 'next_url', 'none'],
+  next: ['cursor', 'next_url'],
+} as const satisfies Partial<Record<keyof ReturnType<typeof names>, readonly Style[]>>;
+
+/** Advice about keys that were changed and have no effect with the configured style. */
+export function requestAdvice({ pagination }: Pick<PagingSettings, 'pagination'>): string[] {
+  const { style, within = 'cursor' } = pagination;
+  const paged = style === 'window' ? within : style;
+  // A placeholder may stand for any style.
+  if (!styles.some((one) => one === paged)) return [];
+  const defaults = z.strictObject(names()).parse({});
+  return (Object.keys(effects) as (keyof typeof effects)[]).flatMap((key) => {
+    const fitting: readonly string[] = effects[key];
+    if (pagination[key] === defaults[key] || fitting.includes(paged ?? '')) return [];
+    const setting = style === 'window' ? 'within' : 'style';
+    const instead = key === 'limit_param' ? 'use size_param' : `set ${setting}: ${fitting[0]}`;
+    return `pagination.${key} has no effect with ${setting}: ${paged}: remove the key, or ${instead}`;
+  });
+}
+
 function parametersOf(settings: PagingSettings): readonly string[] {
   const { cursor_param, limit_param, offset_param, page_param, window } = paginationOf(settings);
   const names = [cursor_param, limit_param, offset_param, page_param];

@@ -16,7 +16,13 @@ import {
   type SourceOpening,
 } from '../../src/contracts/config.ts';
 import type { CollectionStream, EntityDetail, UpstreamRequest } from '../../src/contracts/index.ts';
-import { paginationOf, requestFlaw, requestOf, wholeRequestFields } from '../shared/pagination.ts';
+import {
+  paginationOf,
+  requestAdvice,
+  requestFlaw,
+  requestOf,
+  wholeRequestFields,
+} from '../shared/pagination.ts';
 import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
 import { partialField } from './list.ts';
 
@@ -155,6 +161,8 @@ export function defineCollections<F extends Fields & CollectionFields>({
         declared.map(({ endpoint }) => endpoint && requestFlaw(endpoint)).find(Boolean) ?? null
       );
     },
+    advice: (settings) =>
+      facts(settings, 0).flatMap(({ endpoint }) => (endpoint ? requestAdvice(endpoint) : [])),
     streams: (settings, opening) =>
       [null, ...opening.upstream.companies].flatMap((company, index) =>
         facts(settings, Math.max(0, index - 1)).flatMap((declared) =>

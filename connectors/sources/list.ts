@@ -25,6 +25,7 @@ import {
 import {
   fingerprintParts,
   paginationOf,
+  requestAdvice,
   requestFields,
   requestFlaw,
   requestOf,
@@ -167,6 +168,7 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
       isPerCompany(settings.path) && companies.length === 0
         ? 'path holds {company_id}, so the upstream needs companies'
         : (source.flaw?.(own(settings)) ?? requestFlaw(settings)),
+    advice: requestAdvice,
     streams: (settings, opening) =>
       listStreams(settings, opening, { ...source, sorting: sortingOf(settings) }),
     reading(settings) {

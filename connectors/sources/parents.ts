@@ -11,7 +11,7 @@ import {
   type SourceDefinition,
 } from '../../src/contracts/config.ts';
 import type { JsonObject, ParentsStream } from '../../src/contracts/index.ts';
-import { requestFlaw } from '../shared/pagination.ts';
+import { requestAdvice, requestFlaw } from '../shared/pagination.ts';
 import { endpointPath, filledPath, isPerCompany } from '../shared/upstream-path.ts';
 import {
   type ListSourceSettings,
@@ -115,6 +115,7 @@ export function defineParents(facts: OfParents): SourceDefinition {
   return defineSource({
     ...{ type, summary, apis: [api], fields: () => fieldsOf(facts) },
     flaw: (settings, { companies }) => flawOf(settings, companies),
+    advice: requestAdvice,
     streams(settings, opening) {
       const { name: source, upstream } = opening;
       const companies = isPerCompany(settings.path) ? upstream.companies : [null];

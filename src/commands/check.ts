@@ -265,6 +265,8 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
     }
   }
   for (const [name, { settings, definition }] of Object.entries(config.sources)) {
+    yield* pathAdvice(config, name);
+    for (const line of definition.advice?.(settings) ?? []) yield `sources.${name}: ${line}`;
     const isMapped = settings.mapping !== undefined || settings.records === 'audit';
     if (definition.type !== 'logs' || isMapped) continue;
     yield `sources.${name}: without a mapping its records are Base Events, and every field is in unmapped; set mapping`;
@@ -288,5 +290,23 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
     for (const line of promiseOf(config, definition, settings).advice)
       yield `sinks.${name}: ${line}`;
     for (const line of definition.advice?.(settings) ?? []) yield `sinks.${name}: ${line}`;
+  }
+}
+
+/** A segment of a path that a URL resolves, also in its encoded form. */
+const dotSegment = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/** Names the paths of a source that lead to another address than they seem to. */
+function* pathAdvice({ sources, upstreams }: Config, name: string): Generator<string> {
+  const { settings, definition } = sources[name] ?? {};
+  const base = upstreams[settings?.upstream ?? '']?.base_url;
+  const isRequested = (definition?.list ?? definition?.collection) !== undefined;
+  // The path of a listener is no address at upstream.
+  if (base === undefined || !isRequested) return;
+  for (const key of ['path', 'detail']) {
+    const path = settings?.[key];
+    if (typeof path !== 'string' || !dotSegment.test(path)) continue;
+    const target = new URL(`${base}${path}`).href.replaceAll('%7B', '{').replaceAll('%7D', '}');
+    yield `sources.${name}.${key}: ${path} leads to ${target}; write base_url and ${key} without the segments . and ..`;
   }
 }

@@ -310,6 +310,8 @@ export interface SourceSpec<F extends Fields> {
    * (null: none).
    */
   own?(settings: Settings<F>): OwnThing | null;
+  /** Advice for valid settings; sentences, for `check`. */
+  advice?(settings: Settings<F>): readonly string[];
   /** The streams, one per company and endpoint. Sends no request. */
   streams(settings: Settings<F>, opening: SourceOpening): readonly Stream[];
   /** How its records are normalised. */
@@ -386,6 +388,7 @@ export interface SourceDefinition {
   readonly fields: Fields;
   flaw?(settings: SourceSettings, upstream: Pick<Upstream, 'api' | 'companies'>): string | null;
   own?(settings: SourceSettings): OwnThing | null;
+  advice?(settings: SourceSettings): readonly string[];
   streams(settings: SourceSettings, opening: SourceOpening): readonly Stream[];
   reading(settings: SourceSettings): RecordReading;
   list?(settings: SourceSettings): ListReading;

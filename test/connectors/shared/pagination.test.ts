@@ -5,6 +5,7 @@ import { z } from 'zod';
 import {
   fingerprintParts,
   paginationOf,
+  requestAdvice,
   requestFields,
   requestFlaw,
   wholeRequestFields,
@@ -18,6 +19,52 @@ const list = z.strictObject({
 
 const settingsOf = (settings: Record<string, unknown>) =>
   list.parse({ start: 'beginning', params: {}, ...settings }) as never; // as a source has them
+
+describe('check notes', () => {
+  test.each<[Record<string, unknown>, string]>([
+    [
+      { style: 'cursor', offset_param: 'skip' },
+      'pagination.offset_param has no effect with style: cursor: remove the key, or set style: offset',
+    ],
+    [
+      { style: 'offset', cursor_param: 'after' },
+      'pagination.cursor_param has no effect with style: offset: remove the key, or set style: cursor',
+    ],
+    [
+      { style: 'offset', next: 'meta.next' },
+      'pagination.next has no effect with style: offset: remove the key, or set style: cursor',
+    ],
+    [
+      { style: 'page', limit_param: 'per_page' },
+      'pagination.limit_param has no effect with style: page: remove the key, or use size_param',
+    ],
+    [
+      { style: 'window', within: 'offset', cursor_param: 'after' },
+      'pagination.cursor_param has no effect with within: offset: remove the key, or set within: cursor',
+    ],
+  ])('a key without effect: %j', (pagination, note) => {
+    expect(requestAdvice(settingsOf({ pagination }))).toEqual([note]);
+  });
+
+  test.each<Record<string, unknown>>([
+    {},
+    { style: 'cursor', cursor_param: 'after', limit_param: 'n', next: 'meta.next' },
+    { style: 'offset', offset_param: 'skip', limit_param: 'n' },
+    { style: 'next_url', next: 'paging.next', limit_param: 'n' },
+    { style: 'window', cursor_param: 'after', next: 'meta.next' },
+    // As the contract lists them, with the defaults.
+    { style: 'cursor', cursor_param: 'cursor', offset_param: 'offset', next: 'next_cursor' },
+  ])('nothing about %j', (pagination) => {
+    expect(requestAdvice(settingsOf({ pagination }))).toEqual([]);
+  });
+
+  test('nothing about a list whose first response shows its style', () => {
+    const whole = z.strictObject(wholeRequestFields());
+    const pagination = { cursor_param: 'after', offset_param: 'skip' };
+
+    expect(requestAdvice(whole.parse({ pagination }) as never)).toEqual([]); // as a source has it
+  });
+});
 
 describe('check refuses', () => {
   test.each<[string, Record<string, unknown>, string]>([
