@@ -59,6 +59,8 @@ export interface OpeningWishes {
   /** `cef`, or a format with its settings. Default: the sink's default format. */
   readonly format?: string | { readonly type: string; readonly [setting: string]: unknown };
   readonly tools?: TestTools;
+  /** Name of the sink in the config. */
+  readonly name?: string;
   readonly spoolId?: string;
   readonly epochs?: readonly Epoch[];
   readonly position?: number;
@@ -97,7 +99,7 @@ export async function openParsed(
   const document = definition.document?.(settings, chosen);
   const format = document === undefined ? chosen : { ...chosen, document };
   const sink = await definition.open(settings, {
-    name: 'sink-under-test',
+    name: wishes.name ?? 'sink-under-test',
     format,
     numbering: {
       spool: wishes.spoolId ?? 'spool-1',

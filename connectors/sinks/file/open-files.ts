@@ -60,7 +60,7 @@ export function filesOf(
   };
   const openFile = (path: string) =>
     openSegmentFile({
-      ...{ path, numbering, mark, log },
+      ...{ path, sink: name, numbering, mark, log },
       rotateBytes: settings.rotate?.bytes,
       rotateEveryMs: settings.rotate?.every,
       flush: settings.fsync,

@@ -132,10 +132,11 @@ export class SegmentFile {
   }
 
   async #noteSegment(active: Active): Promise<void> {
-    const { numbering } = this.#settings;
+    const { numbering, sink } = this.#settings;
     const { segment, since, inode, bytes } = active;
     const epoch = presentEpoch(numbering);
     await this.#note.add(['segment', numbering.spool, epoch, segment, since, inode, bytes]);
+    await this.#note.add(['sink', sink]);
     active.noted = true;
   }
 

@@ -2,6 +2,7 @@
 // damaged or lost state neither cuts nor repeats anything. Lines, each a JSON array, append-only:
 //
 //   ["segment", spool, epoch, first, since, inode, base]   later batches are in the active file, from byte `base`
+//   ["sink", name]                                         this sink writes the later batches
 //   ["batch", from, to, at, bytes, crc, uids]              these events, the bytes `at` to `bytes` with this CRC-32
 //   ["finished", name, bytes]                              the segment has this length, gets this name, never changes again
 //
@@ -27,6 +28,7 @@ const noteBytesMax = 32 * 1024 * 1024;
 const count = z.number().int().nonnegative();
 const lineShape = z.union([
   z.tuple([z.literal('segment'), z.string(), z.number(), count, z.number(), count, count]),
+  z.tuple([z.literal('sink'), z.string()]),
   z.tuple([z.literal('batch'), count, count, count, count, count, z.string()]),
   z.tuple([z.literal('finished'), z.string(), count]),
 ]);
@@ -37,6 +39,8 @@ export type NoteLine = z.output<typeof lineShape>;
 export interface NotedBatch {
   /** The sink's position with this batch. */
   readonly place: SinkPosition;
+  /** The sink that wrote it; null: a version that noted no sink. */
+  readonly sink: string | null;
   /** Its byte range in the file. */
   readonly at: number;
   readonly bytes: number;
@@ -62,22 +66,27 @@ export interface NotedSegment {
 export async function readNotes(path: string): Promise<readonly NotedSegment[]> {
   const segments: NotedSegment[] = [];
   let place: Omit<SinkPosition, 'next'> = { spool: '', epoch: 0 };
+  let sink: string | null = null;
   for (const line of [...(await linesIn(olderPath(path))), ...(await linesIn(notePath(path)))]) {
     const last = segments.at(-1);
     switch (line[0]) {
       case 'segment': {
         const [, spool, epoch, first, since, inode, base] = line;
         place = { spool, epoch };
+        sink = null;
         const same = last?.first === first && last.since === since;
         if (same) dropFrom(last.batches, base);
         const known = same ? (segments.pop()?.batches ?? []) : [];
         segments.push({ first, since, inode, base, batches: known, finished: null });
         break;
       }
+      case 'sink':
+        sink = line[1];
+        break;
       case 'batch': {
         const [, , to, at, bytes, crc, uids] = line;
         dropFrom(last?.batches ?? [], at);
-        last?.batches.push({ place: { ...place, next: to }, at, bytes, crc, uids });
+        last?.batches.push({ place: { ...place, next: to }, sink, at, bytes, crc, uids });
         break;
       }
       case 'finished':

@@ -1,7 +1,8 @@
 // Determines the content of a file sink's segments when it is opened, from the note beside them,
-// and the part that this state knows. Invariant: an event counts as present only if it is
+// and the part that this state knows. Invariants: an event counts as present only if it is
 // verified in the file, so that a note without its files prevents no event from being written
-// again.
+// again; batches of another sink move no position, because they lack events that only this sink
+// gets.
 
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -89,7 +90,7 @@ async function leftIn(file: FileHandle, segment: NotedSegment): Promise<Left | n
 
 /** The verified content: batches seen in the file, and finished files of this sink. */
 async function existingIn(
-  { path, numbering }: SegmentFileSettings,
+  { path, sink, numbering }: SegmentFileSettings,
   segments: readonly NotedSegment[],
   file: FileHandle | null,
 ): Promise<SegmentReach> {
@@ -106,11 +107,16 @@ async function existingIn(
     (segment) => seen.has(segment) || (segment.finished !== null && seen.size > 0),
   );
   const batches = counted.flatMap((segment) => segment.batches);
-  const reaches = batches.map(({ place }) => reachOf(place, numbering));
+  const isOwn = (batch: NotedBatch) => batch.sink === null || batch.sink === sink;
+  const reaches = batches.map((batch) => {
+    const reach = reachOf(batch.place, numbering);
+    return isOwn(batch) ? reach : { ...reach, position: 0 };
+  });
   const position = Math.max(0, ...reaches.map((reach) => reach.position));
   const known = new Set<string>();
   // An older or damaged state may have forgotten any record, and so reads it again.
-  for (const { uids } of reaches.some(({ ahead }) => ahead) ? batches : []) {
+  const isOlder = reaches.some(({ ahead }) => ahead);
+  for (const { uids } of batches.filter((batch) => isOlder || !isOwn(batch))) {
     for (let at = 0; at < uids.length; at += keptDigits) known.add(uids.slice(at, at + keptDigits));
   }
   return { reach: { position, ahead: reaches.at(-1)?.ahead ?? false }, known };

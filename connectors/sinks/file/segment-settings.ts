@@ -5,6 +5,8 @@ import type { Json, Log, Numbering } from '../../../src/contracts/index.ts';
 /** Options for opening a segment file. */
 export interface SegmentFileSettings {
   readonly path: string;
+  /** Name of the sink that writes. */
+  readonly sink: string;
   readonly numbering: Numbering;
   readonly mark: Json | null;
   readonly rotateBytes?: number | undefined;
