@@ -176,8 +176,9 @@ export class SpoolServer {
       ...(op === 'append' ? { entry: args[0] as Append } : {}),
     }));
     if (tidying) jobs.push({ id: 0, run: () => this.#notes.write(now) });
+    // The time after the appends: a record of the future would be released at once.
     if (tidying && this.#reserve.held)
-      jobs.push({ id: 0, run: () => this.#store.releaseWaiting(now) });
+      jobs.push({ id: 0, run: () => this.#store.releaseWaiting(Date.now()) });
     if (jobs.length > 0) jobs.push({ id: 0, run: () => this.#store.prune(now) });
     return jobs;
   }
