@@ -1,4 +1,4 @@
-// `node deploy/siem/first-alert.ts --url http://127.0.0.1:9200`: from nothing to an alert. Starts a sandbox with planted
+// `npx node deploy/siem/first-alert.ts --url http://127.0.0.1:9200`: from nothing to an alert. Starts a sandbox with planted
 // attacks, and sluice with an `elasticsearch` sink, then runs the detection rules until each attack of the audit trail has
 // an alert. All files are in a temporary directory, and the indices have a name of their own.
 
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Ask, clusterAt, queryRules } from './query-rules.ts';
 
-const usage = `Usage: node deploy/siem/first-alert.ts --url URL [--within SECONDS] [--keep]
+const usage = `Usage: npx node deploy/siem/first-alert.ts --url URL [--within SECONDS] [--keep]
 
   --url URL  address of OpenSearch or Elasticsearch; the header Authorization is read from SIEM_AUTHORIZATION
   --within   time for all alerts; default: 60

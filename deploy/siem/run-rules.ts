@@ -1,10 +1,10 @@
-// `node deploy/siem/run-rules.ts --url http://127.0.0.1:9200`: runs the detection rules against OpenSearch or Elasticsearch,
+// `npx node deploy/siem/run-rules.ts --url http://127.0.0.1:9200`: runs the detection rules against OpenSearch or Elasticsearch,
 // and prints each alert once, as JSON or as a line. For a cluster without its own alerting, and to try the rules out.
 
 import { parseArgs } from 'node:util';
 import { type Ask, clusterAt, queryRules, type Scope } from './query-rules.ts';
 
-const usage = `Usage: node deploy/siem/run-rules.ts --url URL [options]
+const usage = `Usage: npx node deploy/siem/run-rules.ts --url URL [options]
 
   --url URL        address of the cluster
   --index PATTERN  indices to search; default: sluice-*
