@@ -27,7 +27,7 @@ const options = {
   config: {
     short: '-c',
     value: 'file',
-    about: 'config file to write; default: $SLUICE_CONFIG, else ./sluice.yaml',
+    about: 'config file to write; $SLUICE_CONFIG names another',
     usual: ({ SLUICE_CONFIG: named }: CommandDeps['env']) => named || 'sluice.yaml',
   },
   unified: { value: 'url', about: 'base address of the unified API, for audit events' },

@@ -67,7 +67,7 @@ export const quickstart = defineCommand({
     try {
       for (const line of welcome(config, journey, sandbox)) report(line);
       const page = await openPage({ config, plan }, journey, tools);
-      report(`the journey on a page: ${page.url}`);
+      report(`status page: ${page.url}`);
       report(
         `prove that nothing is missing: npx sluice archive verify ${archiveDir} --key ${publicKeyFile}`,
       );
@@ -180,7 +180,7 @@ function welcome(config: Config, { before }: Journey, { url }: Sandbox): readonl
     typeof settings.path === 'string' ? [settings.path] : [],
   );
   return [
-    `quickstart: reads the sandbox at ${url}; events come here and to ${files.join(', ')} (Ctrl-C ends it)`,
+    `quickstart: reads the sandbox at ${url}; events come here and to ${files.join(', ')} (Ctrl-C stops it)`,
     before.streams.size === 0
       ? 'first start: everything is read from the beginning'
       : `resumes: delivered events are not sent again${held === 0 ? '' : `; ${held} held are sent first`}`,
@@ -216,7 +216,7 @@ async function reportProgress(
     await clock.sleep(reportEveryMs, how.stop).catch(() => undefined);
     if (!how.stop.aborted)
       how.report(
-        `${countsOf(journey)}; ${checkpointsOf(how.dir, clock.now())}; page: ${how.page} (Ctrl-C ends it)`,
+        `${countsOf(journey)}; ${checkpointsOf(how.dir, clock.now())}; page: ${how.page} (Ctrl-C stops it)`,
       );
   }
 }

@@ -118,7 +118,7 @@ export const receipt: CommandGroup = {
   about: 'show how far delivery to a sink is complete; signed if there is an archive',
   commands: [check],
   alone: print,
-  more: `Exits 0 where nothing waits, and 1 where something does, was refused, or nothing can be said yet.`,
+  more: `Exit code 0: no event waits. 1: an event waits or was refused, or the sink has no position yet.`,
 };
 
 /** The text signed by each archive of the config whose key is available here; null: there is none. */

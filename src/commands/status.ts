@@ -36,7 +36,7 @@ export const status = defineCommand({
   name: 'status',
   about: 'show streams, spool and sinks, also while another process runs',
   options: { config: configOption, json: { about: 'as JSON' }, company: companyOption },
-  more: `With --company: its streams; of each sink the backlog, the dead letters and the time of that company.`,
+  more: `With --company: only the streams of this company; for each sink, the backlog, dead letters and time of this company.`,
   async run({ config: file, json, company }, deps) {
     const work = wholeAtWork(file, deps);
     const { parts, member, whole } = work;
@@ -180,7 +180,7 @@ function parentLines({ streams }: StoredStatus): readonly string[] {
   const lines = streams.flatMap(({ name, parents }) =>
     parents === undefined
       ? []
-      : [`${name}: ${parentsText(parents)}; a rotation ${rotationText(parents)}`],
+      : [`${name}: ${parentsText(parents)}; rotation: ${rotationText(parents)}`],
   );
   return lines.length === 0 ? [] : ['', ...lines];
 }

@@ -103,10 +103,15 @@ export function readConfig(file: string, configEnv: Surroundings = { env: proces
     const isNoText = errorCodeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA';
     const message = isNoText
       ? 'the config is not UTF-8 text'
-      : `the config cannot be read: ${whyUnreadable(error)}`;
+      : `the config cannot be read: ${whyUnreadable(error)}${nextWithout(error)}`;
     throw new ConfigError(file, [{ line: 0, column: 0, path: '', message }]);
   }
   return parseConfig(text, file, configEnv);
+}
+
+/** The next step if there is no config yet. */
+function nextWithout(error: unknown): string {
+  return errorCodeOf(error) === 'ENOENT' ? '; `sluice init` writes one, -c names another' : '';
 }
 
 /** Checks a config's text; `file` is for messages. Throws a ConfigError with every flaw. */

@@ -41,7 +41,9 @@ export function sentenceOf(issue: Issue, { found, form }: About): string {
         ? valueSentence(issue.values, found)
         : issue.message;
     case 'invalid_union':
-      return unionSentence(issue, found);
+      return issue.message.startsWith('Invalid')
+        ? unionSentence(issue, found)
+        : formSentence(issue.message, found);
     case 'too_small':
       return issue.message.startsWith('Too small') ? smallSentence(issue) : issue.message;
     case 'too_big':

@@ -329,13 +329,18 @@ export const watchBlock = z
 const sourceKeys = {
   upstream: z.string().describe('name of the upstream to read'),
   every: z
-    .union([
-      interval(),
-      z.strictObject({
-        min: interval().describe('interval while new records arrive'),
-        max: interval().describe('longest interval, reached after some polls without a new record'),
-      }),
-    ])
+    .union(
+      [
+        interval(),
+        z.strictObject({
+          min: interval().describe('interval while new records arrive'),
+          max: interval().describe(
+            'longest interval, reached after some polls without a new record',
+          ),
+        }),
+      ],
+      'expected a duration such as 30s or 5m, or { min: 5s, max: 5m }',
+    )
     .optional()
     .describe(
       'interval from the start of one reading to the next, or `{ min: 5s, max: 5m }` for one that adapts between both; default without schedule: 30s',

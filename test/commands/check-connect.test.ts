@@ -84,6 +84,23 @@ test('a field that one record lacks is noted, and fails only where a nearly equa
   ]);
 });
 
+test('an address where nothing listens fails with the next step only', async () => {
+  const config = join(tempDir(), 'sluice.yaml');
+  writeFileSync(
+    config,
+    `upstreams:
+  edge: { api: unified, ends: never, base_url: "http://127.0.0.1:1/v1", allow_http: true, auth: { client_id: i, client_secret: "s3cret", scope: "events:read" } }
+sources: { audit: { type: audit_events, upstream: edge } }
+sinks: { screen: { type: stdout } }
+`,
+  );
+
+  const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
+
+  expect(exitCode).toBe(3);
+  expect(stdout).toMatch(/^ {2}Check the address and the network\.$/m);
+});
+
 test('a scope that is not granted fails', async () => {
   const server = createServer((request, response) => {
     const isToken = request.method === 'POST';

@@ -70,7 +70,7 @@ describe('while a process runs', () => {
     expect(audit).toMatch(/^read from +audit_events of upstream edge, every 100ms$/m);
     expect(audit).toMatch(/^read +250 records in \d+ polls? since 20/m);
     expect(audit).toMatch(
-      /^copied +[\d.]+ % of 250 lines of audit; \d+ like none learned yet, \d+ with a value that is not$/m,
+      /^copied +[\d.]+ % of 250 lines of audit; \d+ of a shape not learned yet, \d+ with an unusual value$/m,
     );
     expect(audit).toMatch(
       /^checkpoint +saved \d+s ago; resumes at cursor with digest [0-9a-f]{12}$/m,

@@ -165,6 +165,17 @@ describe('with an archive', () => {
     expect(wrong).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('FALSE') });
   });
 
+  test('names a file of keys that does not exist, and the way to a key', async () => {
+    const { dir, printed } = await anArchive();
+    const file = join(dir, 'receipt.txt');
+    writeFileSync(file, printed.stdout);
+
+    const checked = await runHere(['receipt', 'check', file, '--key', join(dir, 'none.vkey')]);
+
+    expect(checked.exitCode).toBe(64);
+    expect(checked.stderr).toMatch(/--key: there is no file .*none\.vkey; its operator prints/);
+  });
+
   test('takes no checkpoint for a receipt, and no receipt for a checkpoint', async () => {
     const { dir, vkey, printed } = await anArchive();
     const checkpoint = join(dir, 'archive', 'checkpoint');

@@ -162,6 +162,10 @@ test.each([
     '2:55 sources.audit.every: expected a duration from 10ms to 365d',
   ],
   [
+    'audit: { type: audit_events, upstream: edge, every: 5 }',
+    '2:55 sources.audit.every: expected a duration such as 30s or 5m, or { min: 5s, max: 5m }, found a number',
+  ],
+  [
     'audit: { type: audit_events, upstream: edge, every: { min: 5m, max: 5s } }',
     '2:55 sources.audit.every: min is 300 s and max is 5 s; min must not be longer than max',
   ],

@@ -107,7 +107,9 @@ describe('check --connect', () => {
 
     expect(exitCode).toBe(3);
     expect(stdout).toContain(`FAIL  state.dir: ${join(dir, 'a-file', 'state')} cannot hold`);
-    expect(stdout).toContain(`FAIL  status.listen: 127.0.0.1:${port} is not to be had: somebody`);
+    expect(stdout).toContain(
+      `FAIL  status.listen: 127.0.0.1:${port} cannot be used: another process`,
+    );
     expect(stdout).toMatch(/note {2}upstreams\.edge: base_url \S+ does not end in \/v1/);
   });
 });

@@ -145,7 +145,7 @@ test('readConfig says why a file cannot be read', () => {
   const dir = tempDir();
 
   expect(() => readConfig(`${dir}/none.yaml`)).toThrow(
-    'none.yaml: the config cannot be read: there is no such file',
+    'none.yaml: the config cannot be read: there is no such file; `sluice init` writes one, -c names another',
   );
   expect(() => readConfig(dir)).toThrow('it is a directory');
 });

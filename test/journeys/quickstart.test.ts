@@ -12,7 +12,7 @@ test('quickstart shows events, keeps them in a file and in an archive, and resum
 
   const first = startSluice(['quickstart'], { cwd });
   await first.waitForLine('first start');
-  const reported = await first.waitForLine('the journey on a page: ');
+  const reported = await first.waitForLine('status page: ');
   const [page = ''] = /http:\S+?(?=\u001b|$)/.exec(reported) ?? [];
   expect(await (await fetch(`${page}/status.json`)).json()).toMatchObject({ streams_total: 7 });
   const proof = await first.waitForLine('prove that nothing is missing: npx sluice ');

@@ -24,7 +24,7 @@ import {
   type Verifier,
 } from '../../archive/index.ts';
 import { type Hold, holdsIn, type ReadRequest, signRequest } from '../../archive/operate.ts';
-import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
+import { ExportError, errorCodeOf, errorText, UsageError } from '../../contracts/index.ts';
 import { cleanText } from '../../tools/index.ts';
 import type { CommandDeps } from '../shared/command.ts';
 
@@ -167,8 +167,14 @@ export function bytesGiven(option: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new UsageError(`--${option}: ${cleanText(errorText(error), shownMax)}`);
+    const isNone = errorCodeOf(error) === 'ENOENT';
+    const why = isNone ? `there is no file ${file}${keyHint(option)}` : errorText(error);
+    throw new UsageError(`--${option}: ${cleanText(why, shownMax)}`);
   }
+}
+
+function keyHint(option: string): string {
+  return option === 'key' ? '; its operator prints the public key with archive keys show' : '';
 }
 
 function keyOf(line: string, option: string, parse: (vkey: string) => Verifier): Verifier {

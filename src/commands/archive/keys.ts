@@ -81,7 +81,7 @@ function writeKey(path: string, text: string): void {
     }
   } catch (error) {
     if (errorCodeOf(error) !== 'EEXIST') throw new UsageError(errorText(error));
-    throw new UsageError(`${path} is there already, and a key is never written over`);
+    throw new UsageError(`${path} exists, and a key is never overwritten: name another file`);
   }
 }
 

@@ -45,8 +45,10 @@ function afterCheck(cause: ExportError): ExportError {
   const kept = clauses.filter((clause) => !retries.test(clause));
   const advice = kept
     .join(' ')
+    .replace(/ if it lasts\b/, '')
     .replace(/[;,]?$/, '')
-    .replace(/(?<![.])$/, '.');
+    .replace(/(?<![.])$/, '.')
+    .replace(/^./, (first) => first.toUpperCase());
   const next =
     kept.length === 0
       ? 'Check address, network and TLS settings, then run the check again.'
@@ -319,7 +321,7 @@ async function within(ask: (signal: AbortSignal) => Promise<void>): Promise<Expo
   } catch (error) {
     if (!signal.aborted || error instanceof ExportError) return asExportError(error, 'requesting');
     return new ExportError('upstream_unreachable', noAnswer, {
-      next: 'Look whether the address is right and a firewall lets it through.',
+      next: 'Check the address, and that no firewall blocks it.',
     });
   }
 }

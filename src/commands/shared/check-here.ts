@@ -38,8 +38,8 @@ export async function checkListen(
     return null;
   } catch (error) {
     const code = errorCodeOf(error);
-    const why = code === 'EADDRINUSE' ? 'somebody listens there' : code;
-    return new ExportError('config_invalid', `${at.host}:${at.port} is not to be had: ${why}`, {
+    const why = code === 'EADDRINUSE' ? 'another process listens there' : code;
+    return new ExportError('config_invalid', `${at.host}:${at.port} cannot be used: ${why}`, {
       next: `Choose another address for ${key}, or stop the process that uses this one.`,
     });
   } finally {

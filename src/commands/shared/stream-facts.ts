@@ -46,7 +46,7 @@ export function parentsText({ known, active, lost, ended, due }: Parents): strin
 
 /** How long the parents of a stream wait for their turns. */
 export function rotationText({ rotation_ms: ms }: Parents): string {
-  return ms === null ? 'not yet' : `${spanText(ms)} per rotation`;
+  return ms === null ? 'not finished yet' : spanText(ms);
 }
 
 type Parents = NonNullable<StoredStream['parents']>;
@@ -87,7 +87,7 @@ function transcodedFacts({ source, reported }: KnownStream): readonly Fact[] {
   const { written, unknown, refused } = counts;
   const all = written + unknown + refused;
   const share = all === 0 ? 0 : Math.floor((written / all) * 1_000) / 10;
-  const others = `${unknown} like none learned yet, ${refused} with a value that is not`;
+  const others = `${unknown} of a shape not learned yet, ${refused} with an unusual value`;
   return [['copied', `${share} % of ${counted(all, 'line')} of ${source.name}; ${others}`]];
 }
 
@@ -215,7 +215,7 @@ function collectionFacts(known: KnownStream): readonly Fact[] {
 function parentsFacts({ stands, source }: KnownStream): readonly Fact[] {
   const { parents } = stands;
   if (parents === undefined) return [];
-  const sweep = `; at most ${spanText(source.parents?.sweepMs ?? 0)} is aimed at`;
+  const sweep = `; at most ${spanText(source.parents?.sweepMs ?? 0)} is the target`;
   return [
     ['parents', parentsText(parents)],
     ['rotation', `${rotationText(parents)}${sweep}`],
