@@ -4,7 +4,7 @@
 
 import { UsageError } from '../contracts/index.ts';
 import { type HeldDeadLetter, lookInto } from '../hold/index.ts';
-import { counted, painted, tableLines } from '../terminal/index.ts';
+import { commandText, counted, painted, tableLines } from '../terminal/index.ts';
 import { cleanText, timeText } from '../tools/index.ts';
 import { type CommandGroup, configOption, defineCommand, type Given } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
@@ -147,10 +147,19 @@ const addSuspects = defineCommand({
       out('no process runs with this config: start it, then suspects can be moved');
       return 1;
     }
-    out(moved === 0 ? `${sink}: no such suspects` : `${sink}: ${moved} moved to the dead letters`);
+    out(moved === 0 ? noneMoved(file, sink, uids) : `${sink}: ${moved} moved to the dead letters`);
     return 0;
   },
 });
+
+function noneMoved(file: string, sink: string, uids: readonly string[] | null): string {
+  const why =
+    uids === null
+      ? 'no event is a suspect, that is, refused while the sink accepts nothing'
+      : `no suspect has ${uids.length === 1 ? 'this uid' : 'one of these uids'}`;
+  const list = commandText('status', file, '--json');
+  return `${cleanText(sink, 80)}: ${why}; nothing was moved. The suspects of each sink: ${list}`;
+}
 
 /** All of them. */
 export const deadLetters: CommandGroup = {

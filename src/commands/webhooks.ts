@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { openSync, writeFileSync } from 'node:fs';
 import { loadConfig } from '../config/index.ts';
-import { isObject, UsageError } from '../contracts/index.ts';
+import { ExportError, type Failure, isObject, UsageError } from '../contracts/index.ts';
 import { openTools, planFrom } from '../run/index.ts';
 import { parseBody } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
@@ -59,8 +59,7 @@ const register = defineCommand({
       AbortSignal.timeout(answerWithinMs),
     );
     if (answer.outcome !== 'ok') {
-      err(failureText(answer.cause));
-      if (answer.status === 403) err('  Registering needs the scope webhooks:manage.');
+      err(failureText(notRegistered(answer, { source: name, upstream: client.name, url })));
       return 3;
     }
     if (kept !== null) writeFileSync(kept, answer.body);
@@ -69,6 +68,32 @@ const register = defineCommand({
     return 0;
   },
 });
+
+/** The failure with the next step for a registration, which is not repeated by itself. */
+function notRegistered(
+  { outcome, status = 0, cause }: Failure,
+  {
+    source,
+    upstream,
+    url,
+  }: { readonly source: string; readonly upstream: string; readonly url: string },
+): ExportError {
+  const { code, message, details } = cause;
+  const next = () => {
+    if (status === 403) return `${cause.next} Registering needs the scope webhooks:manage.`;
+    if (status === 404 || status === 405) {
+      return `The API has no POST /webhooks below upstreams.${upstream}.base_url: correct base_url, or register ${url} at the vendor by hand. Nothing was registered.`;
+    }
+    if (status === 400 || status === 409 || status === 422) {
+      return `Check url and events of sources.${source}, then run the command again. Nothing was registered.`;
+    }
+    const isUnknown = outcome === 'retry' || outcome === 'blocked';
+    return isUnknown
+      ? `Run the command again: it registers the same address once, however often it runs. If the failure lasts, check address, proxy and TLS settings of upstreams.${upstream}.`
+      : cause.next;
+  };
+  return new ExportError(code, message, { next: next(), details, cause });
+}
 
 /** The group. */
 export const webhooks: CommandGroup = {

@@ -3,7 +3,7 @@
 // are forgotten only at the operator's request.
 
 import type { Config } from '../config/index.ts';
-import { ExportError, type TrailEntry } from '../contracts/index.ts';
+import { ExportError, isObject, type TrailEntry } from '../contracts/index.ts';
 import {
   joinedChange,
   type ListCheckpoint,
@@ -81,12 +81,27 @@ function listCheckpointOf(store: Store, { stream, reset }: Rewinding): ListCheck
   const checkpoint = parseListCheckpoint(held);
   // More records without a time were read than are remembered, so repeats could not be recognised.
   if (checkpoint !== null && checkpoint.memory.horizon !== noHorizon) return checkpoint;
+  const kind = isObject(held) ? held.kind : null;
+  if (kind === 'snapshot') {
+    throw new ExportError(
+      'checkpoint_mismatch',
+      `rewinding ${stream}: a collection has no positions; each poll reads it whole`,
+      { next: `No rewind is needed for its changes. For a new baseline: ${reset}.` },
+    );
+  }
+  if (kind === 'push') {
+    throw new ExportError(
+      'checkpoint_mismatch',
+      `rewinding ${stream}: a webhooks source has no positions; it stores what upstream sends`,
+      { next: 'To receive events again, have upstream send them again; nothing was changed.' },
+    );
+  }
   const why =
     held === null
       ? 'it was never read'
       : checkpoint !== null
         ? 'too many identities of read records were already deleted'
-        : 'it has no position in a list, or its checkpoint cannot be read';
+        : 'its checkpoint cannot be read';
   throw new ExportError('checkpoint_mismatch', `rewinding ${stream}: ${why}`, {
     next: `To start again: ${reset}.`,
   });

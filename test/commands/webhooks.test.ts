@@ -44,7 +44,7 @@ sinks:
       '--source',
       ...(more.length > 0 ? more : ['hooks']),
     ]);
-  return { dir, register };
+  return { dir, register, sandbox };
 }
 
 test('a repeat registers nothing twice, and says the same', async () => {
@@ -88,6 +88,28 @@ test('a scope that does not allow it is reported', async () => {
   expect(exitCode).toBe(3);
   expect(stderr).toContain('403');
   expect(stderr).toContain('needs the scope webhooks:manage');
+});
+
+test.each([
+  [
+    404,
+    'The API has no POST /webhooks below upstreams.edge.base_url: correct base_url, or register',
+  ],
+  [422, 'Check url and events of sources.hooks, then run the command again.'],
+  [503, 'Run the command again: it registers the same address once, however often it runs.'],
+])('a %i is reported with the next step for a registration', async (status, next) => {
+  const { register, sandbox } = await configured();
+  sandbox.control.setFaults({
+    rules: [{ path: '/v1/webhooks', fault: { kind: 'status', status } }],
+  });
+
+  const { exitCode, stderr } = await register();
+
+  expect(exitCode).toBe(3);
+  expect(stderr).toContain(`${status}`);
+  expect(stderr).toContain(next);
+  expect(stderr).not.toContain('path and parameters of the source');
+  expect(stderr).not.toContain('by itself');
 });
 
 test.each([

@@ -104,6 +104,8 @@ test('an operator moves suspects to the dead letters, and finds them by the time
   const [first] = (await statusOf(config, env)).sinks[0].suspects.first;
   const add = ['dead-letters', 'add', '-c', config, '--sink', 'post', '--uid', first.uid];
 
+  const unknown = [...add.slice(0, -1), '0'.repeat(64), '--yes'];
+  const missed = await runHere(unknown, env);
   const asked = await runHere(add, env);
   const moved = await runHere([...add, '--yes'], env);
   await waitUntil(async () => (await statusOf(config, env)).sinks[0].dead_letters === 1, {
@@ -120,6 +122,7 @@ test('an operator moves suspects to the dead letters, and finds them by the time
   );
   await sluice.kill('SIGTERM');
 
+  expect(missed.stdout).toContain('post: no suspect has this uid; nothing was moved.');
   expect([asked.exitCode, moved.exitCode, moved.stdout]).toEqual([
     1,
     0,

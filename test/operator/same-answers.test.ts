@@ -124,7 +124,7 @@ const rows = ({ isRunning, isOnKafka }: Situation): readonly Row[] => [
     'dead-letters add --sink post --yes',
     isRunning ? 0 : 1,
     isRunning
-      ? 'post: no such suspects'
+      ? 'post: no event is a suspect, that is, refused while the sink accepts nothing; nothing was moved. The suspects of each sink: npx sluice status -c CONFIG --json'
       : 'no process runs with this config: start it, then suspects can be moved',
   ],
   // A running process has sent what was put back, sooner or later.
