@@ -91,6 +91,11 @@ export function receiverFlaw(settings: HttpReceiver): string | null {
     : null;
 }
 
+/** True if a request has bytes of its own, whatever body is posted. */
+export function isCopied({ compression }: Pick<HttpReceiver, 'compression'>): boolean {
+  return compression !== 'none';
+}
+
 /** Context of a request. */
 export interface PostContext {
   /** Start of every error message, e.g. `sending to post`. */

@@ -120,6 +120,8 @@ export const datadogSink = defineSink({
               what: lateWarning,
               next: 'Search them by the time in the event; create a pipeline with a date remapper for recent events.',
             },
+      // A request is a copy.
+      isDoneOnceDelivered: true,
       close: async () => {},
     };
   },

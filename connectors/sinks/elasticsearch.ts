@@ -26,7 +26,7 @@ import {
 } from '../../src/contracts/index.ts';
 import { patternFlaw } from '../shared/destination-names.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
-import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import { isCopied, type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { linesOf } from '../shared/lines.ts';
 import { plainLine } from '../shared/receiver-words.ts';
 import { type ItemAnswer, readBulkAnswer } from './elasticsearch/bulk-answer.ts';
@@ -142,6 +142,7 @@ export const elasticsearchSink = defineSink({
     let failures = 0;
     return {
       destinationOf: indexOf,
+      isDoneOnceDelivered: isCopied(settings),
       send: (batch, signal) =>
         sendInHalves(batch, async (range) => {
           const receiver = nodes[failures % nodes.length];

@@ -99,6 +99,7 @@ export const fileSink = defineSink({
           return failureMeaning(cause, `sending to ${name}: writing to ${path}`);
         }
       },
+      isDoneOnceDelivered: true,
       committed: async () => sink?.reach() ?? null,
       async close() {
         await sink?.close().catch((error: unknown) => report(error, files.log));

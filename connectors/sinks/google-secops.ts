@@ -96,6 +96,8 @@ export const googleSecOpsSink = defineSink({
           return service.post(items, { count: range.to - range.from, signal });
         });
       },
+      // A request is a copy.
+      isDoneOnceDelivered: true,
       close: async () => {},
     };
   },

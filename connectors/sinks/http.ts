@@ -26,6 +26,7 @@ import { type Range, sendInHalves } from '../shared/halves.ts';
 import {
   credentialAdvice,
   getOnce,
+  isCopied,
   isPage,
   postUrl,
   receiverFlaw,
@@ -81,6 +82,7 @@ export const httpSink = defineSink({
           ? 'application/x-ndjson'
           : 'text/plain; charset=utf-8';
     return {
+      isDoneOnceDelivered: settings.body === 'array' || isCopied(settings),
       send: (batch, signal) =>
         sendInHalves(batch, async (range) => {
           const body =

@@ -131,6 +131,7 @@ async function answeredSink(settings: KafkaSettings, opening: SinkOpening): Prom
   }
 
   return {
+    isDoneOnceDelivered: true,
     async send(batch, signal): Promise<Delivery> {
       const { records, refused } = sift(maker.recordsOf(batch), bytesMax);
       try {
@@ -164,6 +165,7 @@ function topicsSink({ settings, connection, context, maker }: TopicsDeps): Sink 
   const topicOf = pageNames(settings.topic);
   return {
     destinationOf: topicOf,
+    isDoneOnceDelivered: true,
     async send(batch, signal): Promise<Delivery> {
       const { records, refused } = sift(maker.recordsOf(batch), bytesMax);
       const topics = new Map(batch.events.map((event) => [event.uid, topicOf(event)]));
@@ -218,6 +220,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
   const maker = new RecordMaker(settings.key);
 
   return {
+    isDoneOnceDelivered: true,
     async send(batch, signal): Promise<Delivery> {
       const missing = progress.missing(batch);
       const { records, refused } = sift(maker.recordsOf(missing), settings.max_message);

@@ -115,6 +115,8 @@ export const otlpSink = defineSink({
           if (answer.outcome !== 'accepted') return answer;
           return resultOf(answer, { batch, range, doing, warn });
         }),
+      // A request is a copy.
+      isDoneOnceDelivered: true,
       close: async () => grpc?.close(),
     };
   },

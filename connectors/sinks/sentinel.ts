@@ -117,6 +117,8 @@ export const sentinelSink = defineSink({
         const answer = await sendInHalves(left, (range) => service.send(left, range, signal));
         return withRefused(answer, long, left);
       },
+      // A request is a copy.
+      isDoneOnceDelivered: true,
       close: async () => {},
     };
   },

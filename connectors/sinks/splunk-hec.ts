@@ -130,7 +130,7 @@ export const splunkHecSink = defineSink({
       ...(hasIndexes && {
         destinationOf: (event: Event) => indexOf(event) ?? '',
       }),
-      send: (batch, signal) => collector.send(batch, signal),
+      send: (batch, signal, freeLines) => collector.send(batch, signal, freeLines),
       ready: (signal) => collector.ready(signal),
       notice: () => collector.notice,
       close: () => collector.close(),

@@ -86,6 +86,12 @@ export interface Sink {
    */
   send(batch: Batch, signal: AbortSignal, freeLines?: () => void): Promise<Delivery>;
   /**
+   * True: once the first `send` of a batch has resolved with `delivered`, neither the sink nor the kernel reads its
+   * events or lines any more, and the engine frees their memory at once. Only for a sink that has copied, compressed or
+   * written them by then: a receiver may answer before it has read a request. Default: false.
+   */
+  readonly isDoneOnceDelivered?: boolean;
+  /**
    * For a sink that promises "once" by its position: whether the receiver accepts these events,
    * without a lasting effect (Kafka: an aborted transaction). Default: `send` is used, and a sink
    * with `committed` gets no event out of order.

@@ -357,9 +357,17 @@ export class Sender {
       } else {
         const answer = await this.#send(part.batch, signals);
         open.push(...(await this.#settlement.settle(part, answer, signals)));
+        const isFirst = part.attempt.requests === 1;
+        if (isFirst && answer.outcome === 'delivered') this.#release(part.batch);
       }
     }
     await this.#settlement.conclude();
+  }
+
+  /** The first attempt has delivered this batch, so the engine reads it no more. */
+  #release(batch: Batch): void {
+    const { sink, outlet } = this.#settings;
+    if (sink.isDoneOnceDelivered === true) outlet.releaseOf(batch)();
   }
 
   async #send(batch: Batch, { stop, kill }: StopSignals): Promise<Delivery> {

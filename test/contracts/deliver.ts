@@ -37,12 +37,15 @@ export async function deliver(
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     if (part.length === 0) continue;
     if (++attempts > attemptsMax) throw new Error(`not settled after ${attemptsMax} attempts`);
-    const answering = sink.send(batch(part), never);
+    const sent = batch(part);
+    const answering = sink.send(sent, never);
     sink.flush?.();
     const answer = await answering;
     switch (answer.outcome) {
       case 'delivered':
         mark = answer.mark ?? mark;
+        // The engine frees their memory, and another use may overwrite it.
+        if (sink.isDoneOnceDelivered === true) sent.lines.bytes.fill(0);
         break;
       case 'partly': {
         refused.push(...answer.refused);

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { OcsfEvent } from '../../src/contracts/event.ts';
-import type { Batch } from '../../src/contracts/sink.ts';
+import type { Batch, Delivery } from '../../src/contracts/sink.ts';
 import type { HeldPage, NewPage } from '../../src/contracts/spool.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
@@ -12,7 +12,8 @@ import { Outlet } from '../../src/send/outlet.ts';
 import { PageEncoder } from '../../src/send/page-encoder.ts';
 import { CountedMemory } from '../../src/tools/counted-memory.ts';
 import { aPage } from '../support/a-page.ts';
-import { tempDir } from '../support/temp.ts';
+import { afterThisTest, tempDir } from '../support/temp.ts';
+import { cause, delivered, drained, numbers, scripted, senderOn } from './a-sender.ts';
 
 const pad = 40_000;
 const eventsEach = 4;
@@ -171,6 +172,58 @@ test('an event whose page is freed is not read as an empty one', async () => {
 
   expect(() => event?.raw).toThrow(ExportError);
   expect(() => read.memory?.hold()).toThrow(ExportError);
+});
+
+/** A sender to one sink, which answers as scripted, has drained a spool of large pages. */
+async function sentTo(sink: ReturnType<typeof scripted>['sink']) {
+  const pages = [0, 1, 2].map((n) => aListPage(n));
+  const settings = { dir: tempDir(), sync: 'normal', keepMs: 1e9, bytesMax: 1e9 } as const;
+  const spool = await openSpool({ ...settings, sinks: ['s'] });
+  afterThisTest(() => spool.close());
+  for (const page of pages) await spool.append({ stream: 'audit', pages: [page] });
+  await drained(spool, senderOn(spool, sink, { eventsMax: eventsEach }));
+  return { spool, free: pages.map(isFree) };
+}
+
+const done = { isDoneOnceDelivered: true };
+
+test('a batch is freed once it is delivered, if the sink reads it no more', async () => {
+  const { sink, taken, batches } = scripted(() => delivered);
+
+  const { free } = await sentTo({ ...sink, ...done });
+
+  // The cache has the last one.
+  expect(free).toEqual([true, true, false]);
+  expect(taken).toEqual(numbers(12));
+  expect(batches[0]?.lines.bytes).toHaveLength(0);
+});
+
+test('a batch of a sink that may read it later is not freed', async () => {
+  const { sink, batches } = scripted(() => delivered);
+
+  const { free } = await sentTo(sink);
+
+  expect(free).toEqual([false, false, false]);
+  expect(batches.flatMap(idsOf)).toEqual(numbers(12));
+});
+
+const refusedFirst = ({ events }: Batch): Delivery => ({
+  outcome: 'partly',
+  refused: events.slice(0, 1).map(({ uid }) => ({ uid, reason: 'bad', by: 'sink' })),
+  again: [],
+});
+
+test.each<[string, (batch: Batch) => Delivery]>([
+  ['was sent again', () => ({ outcome: 'retry', cause })],
+  ['was sent in halves', () => ({ outcome: 'refused', scope: 'batch', cause })],
+  ['has a dead letter', refusedFirst],
+])('a batch that %s is not freed: an earlier attempt may still read it', async (_, firstAnswer) => {
+  const { sink, batches } = scripted((batch, n) => (n === 1 ? firstAnswer(batch) : delivered));
+
+  const { free } = await sentTo({ ...sink, ...done });
+
+  expect(free).toEqual([false, true, false]);
+  expect(batches.slice(0, 1).flatMap(idsOf)).toEqual(numbers(4));
 });
 
 test('memory is freed and reported once', () => {

@@ -22,7 +22,7 @@ import {
   untilAborted,
 } from '../../../src/contracts/index.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../../shared/halves.ts';
-import { type HttpReceiver, heldNext } from '../../shared/http-post.ts';
+import { type HttpReceiver, heldNext, isCopied } from '../../shared/http-post.ts';
 import { linesOf } from '../../shared/lines.ts';
 import { Acks } from './acks.ts';
 import { noAckNext, noCollector, readAcks } from './answer.ts';
@@ -86,10 +86,10 @@ export class HecConnection {
     return { what: `the indexing status cannot be requested: ${message}`, next };
   }
 
-  send(batch: Batch, signal: AbortSignal): Promise<Delivery> {
+  send(batch: Batch, signal: AbortSignal, freeLines?: () => void): Promise<Delivery> {
     this.#posting += 1;
     this.#unsettled += 1;
-    const posted = this.#inTurn(() => this.#post(batch, signal)).finally(this.#posted);
+    const posted = this.#inTurn(() => this.#post(batch, signal, freeLines)).finally(this.#posted);
     // Not in a closure that references the batch, which would stay in memory until the whole is
     // indexed.
     return untilAborted(posted.then(settled), signal, this.#giveUp).finally(this.#settled);
@@ -128,7 +128,7 @@ export class HecConnection {
     return done;
   }
 
-  async #post(batch: Batch, signal: AbortSignal): Promise<Posted> {
+  async #post(batch: Batch, signal: AbortSignal, freeLines?: () => void): Promise<Posted> {
     signal.throwIfAborted();
     if (this.#broken !== null) {
       return { answer: { outcome: 'retry', cause: this.#broken }, parts: [] };
@@ -141,6 +141,7 @@ export class HecConnection {
     if (answer.outcome === 'partly' && answer.again.length > 0) {
       this.#broken ??= this.#failure('a part of a batch was not accepted');
     }
+    if (isCopied(this.#deps.events)) freeLines?.();
     return { answer, parts };
   }
 

@@ -58,6 +58,9 @@ export class RelpSender implements Sink {
     this.#clock = clock;
   }
 
+  /** Frames are copies. */
+  readonly isDoneOnceDelivered = true;
+
   /** One batch; rejects only when the signal aborts, and then the session ends with it. */
   send(batch: Batch, signal: AbortSignal): Promise<Delivery> {
     if (batch.events.length === 0) return Promise.resolve({ outcome: 'delivered' });
