@@ -140,12 +140,17 @@ export class ArchiveWriter {
     return this.#bytes >= waitingBytesMax || this.#pages >= waitingPagesMax;
   }
 
-  /** Adds pages, in order; resolves when a checkpoint covers them. Their bodies are not kept until then. */
-  add(pages: readonly HeldPage[]): Promise<unknown> {
+  /**
+   * Adds pages, in order; resolves when a checkpoint covers them. Their bodies are not kept until then: `freePages` is
+   * called when it reads them no more.
+   */
+  add(pages: readonly HeldPage[], freePages?: () => void): Promise<unknown> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
-    const added = pages.map((page) => this.#take(page));
+    const taken = pages.map((page) => this.#take(page));
+    // After the failure of one page, others may still be read.
+    Promise.all(taken.map(({ page }) => page)).then(freePages, () => undefined);
     if (this.#waiting.length > 0) this.#publishing ??= this.#publishAll();
-    return Promise.all(added);
+    return Promise.all(taken.map(({ done }) => done.promise));
   }
 
   /** Makes a checkpoint due now; resolves when no page waits, or none can be written. */
@@ -172,7 +177,7 @@ export class ArchiveWriter {
     await this.#log.deps.claim.renew(true);
   }
 
-  #take(held: HeldPage): Promise<void> {
+  #take(held: HeldPage): Waiting {
     const epoch = presentEpoch(this.#settings.numbering);
     const page = preparePage(held, { epoch, salt: this.#log.deps.salt });
     this.#reportClock(held);
@@ -190,7 +195,7 @@ export class ArchiveWriter {
       this.#makeRoom();
     };
     page.then(prepared, (error: unknown) => this.#fail(error));
-    return waiting.done.promise;
+    return waiting;
   }
 
   #reportClock({ context: { stream, fetchedAt, answer } }: HeldPage): void {

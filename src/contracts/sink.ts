@@ -80,9 +80,9 @@ export type Delivery =
 export interface Sink {
   /**
    * Sends once. Every reaction of the receiver is a Delivery; rejects only when `signal` aborts.
-   * `freeLines`: the sink may call it once neither it nor the kernel reads the batch's lines any
-   * more. Their memory is then freed at once, and not by a garbage collection. It is missing if this
-   * batch may be sent again.
+   * `freeLines`: the sink may call it once neither it nor the kernel reads the batch's lines or pages
+   * any more. Their memory is then freed at once, and not by a garbage collection. It is missing if
+   * this batch may be sent again.
    */
   send(batch: Batch, signal: AbortSignal, freeLines?: () => void): Promise<Delivery>;
   /**

@@ -9,6 +9,7 @@ import {
   type HeldPage,
   type Offset,
   type SendSpool,
+  type SharedMemory,
   type Slices,
   uidBytes,
 } from '../contracts/index.ts';
@@ -45,7 +46,7 @@ export class Outlet {
   readonly #settings: OutletSettings;
   readonly #reader: Reader;
   #from: Offset = 0;
-  /** What each batch holds of its lines. */
+  /** What each batch holds of its lines or pages. */
   readonly #memories = new WeakMap<Batch, CountedMemory>();
   /** Time of the last cut; null while one is being cut. */
   #cutAt: number | null = Number.NEGATIVE_INFINITY;
@@ -86,7 +87,7 @@ export class Outlet {
   }
 
   /**
-   * Releases the lines of a batch as it was cut, when called: no reader may be left. It
+   * Releases the lines or pages of a batch as it was cut, when called: no reader may be left. It
    * does not keep the batch in memory.
    */
   releaseOf(batch: Batch): () => void {
@@ -106,9 +107,10 @@ export class Outlet {
     if (before.length === 0) {
       return held > from ? this.#batch(from, Math.min(held, until), noContent) : null;
     }
-    // The batch has the pages, so their memory is not released.
-    if (this.#settings.takesPages) return this.#ofPages(from, before);
-    const batch = await this.#ofEvents(from, until, before);
+    const { takesPages } = this.#settings;
+    const batch = takesPages
+      ? this.#ofPages(from, before)
+      : await this.#ofEvents(from, until, before);
     for (const { memory } of read) memory?.release();
     return batch;
   }
@@ -139,7 +141,9 @@ export class Outlet {
       if (page.context.kind !== 'answer') events.push(...encoder.eventsOf(page));
       if (events.length >= bounds.eventsMax) break;
     }
-    return this.#batch(from, end, { events, lines: noLines, pages });
+    const batch = this.#batch(from, end, { events, lines: noLines, pages });
+    this.#memories.set(batch, memoryOfBodies(pages.map(({ memory }) => memory)));
+    return batch;
   }
 
   async #ofEvents(from: Offset, until: Offset, read: readonly HeldPage[]): Promise<Batch> {
@@ -199,17 +203,21 @@ export class Outlet {
 function joined(parts: readonly Selected[]): Selected {
   const [first] = parts;
   if (first !== undefined && parts.length === 1) return first;
-  const bodies = parts.map(({ body }) => body);
-  for (const body of bodies) body?.hold();
-  const memory = new CountedMemory(() => {
-    for (const body of bodies) body?.release();
-  });
+  const memory = memoryOfBodies(parts.map(({ body }) => body));
   const rest = { memory, body: undefined };
   if (first === undefined) return { events: [], lines: noLines, ...rest };
   const lines = joinLines(parts.map((part) => part.lines));
   memory.own(lines.bytes);
   for (const part of parts) part.memory.release();
   return { events: parts.flatMap((part) => part.events), lines, ...rest };
+}
+
+/** Holds these bodies, and nothing else of their pages. */
+function memoryOfBodies(bodies: readonly (SharedMemory | undefined)[]): CountedMemory {
+  for (const body of bodies) body?.hold();
+  return new CountedMemory(() => {
+    for (const body of bodies) body?.release();
+  });
 }
 
 /** Bytes of the lines of some events. */

@@ -9,6 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { leafHash } from '../../src/archive/merkle.ts';
 import { decodeBundle, encodeBundle } from '../../src/archive/tiles.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
+import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { writableStore } from '../support/archive/memory-store.ts';
@@ -95,6 +96,33 @@ describe('an archive', () => {
     expect((await readArchive(dir)).uids).toHaveLength(3);
     await writer.close();
   });
+});
+
+test('an archive frees pages once it has read them, before their checkpoint', async () => {
+  const dir = tempDir();
+  const writer = await aWriter({ store: openDirectory(dir) });
+  const [small, ...others] = heldPages(8);
+  // Random text takes long to compress, and the small page is through before.
+  const large = others.map((page) => {
+    const records = Array.from({ length: 3 }, () => ({
+      id: randomBytes(700_000).toString('base64'),
+    }));
+    return { ...page, body: Buffer.from(JSON.stringify({ data: records })) };
+  });
+  const pages = [small as HeldPage, ...large];
+  const copies = pages.map((page) => ({ ...page, body: Buffer.from(page.body) }));
+
+  const freed = Promise.withResolvers<void>();
+  const added = writer.add(copies, () => {
+    // As another use of the memory may.
+    for (const { body } of copies) body.fill(0);
+    freed.resolve();
+  });
+  await freed.promise;
+  await Promise.all([writer.close(), added]);
+
+  // Which verifies the bodies too.
+  expect((await readArchive(dir)).uids).toEqual(uidsOfPages(pages));
 });
 
 /** Runs a process that adds pages from the archive's position on, a few at a time; rejects when killed. */

@@ -38,11 +38,11 @@ async function filled(
   for (const page of pages) await spool.append({ stream: 'audit', pages: [page] });
   const decoder = new PageDecoder(() => (record) => record as unknown as OcsfEvent);
   const encoder = new PageEncoder(decoder);
-  const outletOf = (sink: string) =>
+  const outletOf = (sink: string, takesPages = false) =>
     new Outlet({
       ...{ sink, spool, encoder, bounds: { eventsMax, bytesMax: 1e8 } },
       format: { name: 'test', contentType: 'x', encode: ({ ocsf }) => String(ocsf.id) },
-      ...{ formatKey: 'test', documents: false, takesPages: false },
+      ...{ formatKey: 'test', documents: false, takesPages },
       selectionFor: () => ({ key: '', select: (event) => event }),
     });
   return { spool, decoder, outletOf, [Symbol.asyncDispose]: () => spool.close() };
@@ -119,6 +119,21 @@ test('a batch joined from several pages needs all their bodies', async () => {
   await Promise.all([a.cut(8), b.cut(8)]);
 
   expect(idsOf(batch)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7']);
+
+  a.releaseOf(batch)();
+  expect(pages.map(isFree)).toEqual([true, true, false]);
+});
+
+test('a batch of whole pages needs their bodies, and not those of others that were read with them', async () => {
+  const pages = [aListPage(0), aListPage(1), aListPage(2)];
+  await using on = await filled(pages);
+  const [a, b] = [on.outletOf('a', true), on.outletOf('b')];
+  const batch = await cut(a, 0);
+  for (const from of [0, 4]) b.releaseOf(await cut(b, from))();
+  await Promise.all([a.cut(8), b.cut(8)]);
+
+  expect(batch.pages).toHaveLength(1);
+  expect(pages.map(isFree)).toEqual([false, true, false]);
 
   a.releaseOf(batch)();
   expect(pages.map(isFree)).toEqual([true, true, false]);

@@ -79,16 +79,16 @@ export class OpenArchive implements Sink {
    * The wait for the checkpoint does not reference the batch, whose pages would stay in memory
    * until then.
    */
-  send(batch: Batch, signal: AbortSignal): Promise<Delivery> {
-    const settled = this.#settled(this.#take(batch));
+  send(batch: Batch, signal: AbortSignal, freePages?: () => void): Promise<Delivery> {
+    const settled = this.#settled(this.#take(batch, freePages));
     return untilAborted(settled, signal, () => this.#settings.store.close());
   }
 
-  async #take(batch: Batch): Promise<Taken | null> {
+  async #take(batch: Batch, freePages?: () => void): Promise<Taken | null> {
     this.#isHurried = false;
     if (((await this.#reach())?.position ?? 0) > batch.start) return null;
     const writer = await this.#writer();
-    const added = writer.add(batch.pages);
+    const added = writer.add(batch.pages, freePages);
     if (this.#isHurried) void writer.flush();
     return { added };
   }
