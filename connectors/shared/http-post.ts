@@ -302,7 +302,7 @@ export function credentialAdvice(
   const names = Object.keys(headers ?? {});
   return names.length === 0
     ? 'The sink sends no credentials: set those that the receiver requires, such as headers: { Authorization: "Bearer ${env:TOKEN}" }.'
-    : `Check the credentials in the sink’s headers (${names.join(', ')}).`;
+    : `Check the credentials of the sink; it sends them in the headers ${names.join(', ')}.`;
 }
 
 function failureMeaning(

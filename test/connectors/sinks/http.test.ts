@@ -220,7 +220,7 @@ test('http names the next step for a rejection by the sink’s settings', async 
   expect(bare).toMatch(/sends no credentials: set .*headers: \{ Authorization/);
   expect(cached).not.toMatch(/redirect/i);
   expect(proxied).toMatch(/the sink’s proxy/);
-  expect(signed).toMatch(/credentials in the sink’s headers \(Authorization\)/);
+  expect(signed).toMatch(/credentials of the sink; it sends them in the headers Authorization/);
   expect(signed).not.toContain('hunter2');
 });
 
