@@ -1,8 +1,8 @@
 // One bound on the bodies that are read and processed at the same time, over all streams. The size of a response is known
 // only by reading it, so requests are sent and their reading waits. Above the bound two kinds of bodies are still read: the
 // first large one, whatever its size, and small ones up to half of the bound, so that a huge or stalled body keeps no small
-// one waiting. Invariant: the first large body and the first small one never wait, so one always makes progress, and its end
-// admits the next.
+// one waiting. Invariant: the polls of the first large body and of the first small one never wait, so one always makes progress,
+// and its end admits the next. A poll may need its next page to release the one before: that page may have nothing to store.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { InFlight } from '../contracts/index.ts';
@@ -106,20 +106,25 @@ export class BytesInFlight implements InFlight {
 
   #mayContinue(lease: CountedLease): boolean {
     if (this.#bytes <= this.#max) return true;
-    const isLarge = this.#isLarge(lease);
     let small = 0;
-    let isFirst = true;
+    const isFirst = { large: true, small: true };
     for (const other of this.#leases) {
-      if (other === lease && isFirst) return true;
-      if (this.#isLarge(other) === isLarge) isFirst = false;
-      if (!this.#isLarge(other)) small += other.bytes;
+      const size = this.#isLarge(other) ? 'large' : 'small';
+      if (isFirst[size] && isOfItsPoll(other, lease)) return true;
+      isFirst[size] = false;
+      if (size === 'small') small += other.bytes;
     }
-    return !isLarge && small <= this.#max / 2;
+    return !this.#isLarge(lease) && small <= this.#max / 2;
   }
 
   #isLarge({ bytes }: CountedLease): boolean {
     return bytes > this.#max * largeShare;
   }
+}
+
+/** True if `first` may end only after `lease`; a body that is being stored ends without it. */
+function isOfItsPoll(first: CountedLease, lease: CountedLease): boolean {
+  return first === lease || (first.holder === lease.holder && !first.isLanding);
 }
 
 class CountedLease implements Lease {
@@ -128,13 +133,13 @@ class CountedLease implements Lease {
   /** The caller of `landing` releases it, whatever the result of the work. */
   isLanding = false;
   isOver = false;
+  readonly holder: Holder;
   readonly #budget: BytesInFlight;
-  readonly #holder: Holder;
   #onTurn: (() => void) | null = null;
 
   constructor(budget: BytesInFlight, holder: Holder) {
     this.#budget = budget;
-    this.#holder = holder;
+    this.holder = holder;
   }
 
   add(bytes: number): boolean {
@@ -153,7 +158,7 @@ class CountedLease implements Lease {
 
   complete(): void {
     this.isComplete = true;
-    if (this.#holder.over) this.drop();
+    if (this.holder.over) this.drop();
   }
 
   drop(): void {

@@ -98,6 +98,47 @@ describe('bodies in flight', () => {
     expect(http.inFlight.bytes).toBe(0);
   });
 
+  test.each(['/huge', '/plain'])(
+    'the next %s of a poll is read although the one before had nothing to store',
+    async (path) => {
+      const url = await upstream();
+      const { http, get } = client(4 * MiB);
+      const hasOne = Promise.withResolvers<void>();
+      const other = Promise.withResolvers<unknown>();
+
+      const first = http.inFlight.during(async () => {
+        await get(url + path);
+        hasOne.resolve();
+        await waitUntil(() => http.inFlight.bytes > 4 * MiB, { what: 'another poll to wait' });
+        await get(url + path);
+        return await get(`${url}/small`);
+      });
+      await hasOne.promise;
+      other.resolve(http.inFlight.during(() => get(`${url}/huge`)));
+
+      expect((await first).body.length).toBe(10_000);
+      expect(await other.promise).toMatchObject({ body: { length: huge.length } });
+      expect(http.inFlight.bytes).toBe(0);
+    },
+  );
+
+  test('the next page of a poll waits while the one before is being stored', async () => {
+    const inFlight = new BytesInFlight(100);
+
+    await inFlight.during(async () => {
+      const page = inFlight.open();
+      page?.add(90);
+      page?.complete();
+      const landed = inFlight.landing();
+      const next = inFlight.open();
+      const turn = Promise.withResolvers<void>();
+      expect(next?.add(90)).toBe(false);
+      next?.onTurn(turn.resolve);
+      landed();
+      await turn.promise;
+    });
+  });
+
   test('a stalled huge body keeps no small ones waiting', async () => {
     const url = await upstream();
     const { http, get } = client(MiB);
