@@ -83,9 +83,10 @@ export class ListPoller {
       this.#memory.failed = true;
       this.#reader.discard();
       if (signal.aborted || !(error instanceof ExportError)) throw error;
+      // On a nearly full disk each poll stores some pages and fails: its waits must not grow.
       return error.code === 'checkpoint_mismatch'
         ? mismatch(error)
-        : { outcome: 'retry', cause: error };
+        : { outcome: 'retry', cause: error, advanced: this.#reader.steps > steps };
     } finally {
       this.#memory.polledAt = poll.begunAt;
     }

@@ -105,10 +105,11 @@ describe('a reader that is stopped', () => {
 
 const full = new ExportError('disk_full', 'testing: no space', { next: 'nothing' });
 
-/** A spool that takes nothing while it is full. */
-function fullWhile(spool: Spool, isFull: () => boolean): Spool {
+/** A spool that takes nothing while it is full. `groupBytes`: as the spool's. */
+function fullWhile(spool: Spool, isFull: () => boolean, groupBytes?: number): Spool {
   return new Proxy(spool, {
     get(target, name) {
+      if (name === 'groupBytes') return groupBytes;
       if (name === 'append' && isFull()) return () => Promise.reject(full);
       const member: unknown = Reflect.get(target, name);
       return typeof member === 'function' ? member.bind(target) : member;
@@ -131,10 +132,26 @@ test('a finding is reported once it is stored, and not if that fails', async () 
   fails = false;
   await list.readToTail();
 
-  expect(polled).toEqual({ outcome: 'retry', cause: full });
+  expect(polled).toEqual({ outcome: 'retry', cause: full, advanced: false });
   expect(whileFull).toEqual([]);
   expect(list.found).toMatchObject([{ condition: 'source.checkpoint_reset' }]);
   expect(list.found).toEqual(await list.reported());
+});
+
+test('a poll has advanced if it stored a page before the disk was full', async () => {
+  const world = await standingSandbox();
+  let left = 1;
+  const isFull = () => left-- <= 0;
+  const list = await aList(world, { spool: fullWhile(await aSpool(), isFull, 1) });
+
+  const first = await list.poll();
+  const second = await list.poll();
+  left = Number.POSITIVE_INFINITY;
+  await list.readToTail();
+
+  expect(first).toEqual({ outcome: 'retry', cause: full, advanced: true });
+  expect(second).toEqual({ outcome: 'retry', cause: full, advanced: false });
+  expect(differences(await idsOf(list), ledgerIds(world.sandbox))).toEqual(none);
 });
 
 describe('a page that is requested ahead', () => {
@@ -163,7 +180,7 @@ describe('a page that is requested ahead', () => {
     fails = false;
     await list.readToTail();
 
-    expect(polled).toEqual({ outcome: 'retry', cause: full });
+    expect(polled).toEqual({ outcome: 'retry', cause: full, advanced: false });
     expect(ahead.map(({ aborted }) => aborted)).toEqual([true]);
     expect(differences(await idsOf(list), ledgerIds(world.sandbox))).toEqual(none);
   });
