@@ -3,6 +3,8 @@
 // one sentence. Whether to retry is never a property of an error: it is an outcome (see source.ts
 // and sink.ts). Messages contain no secret, token, cursor value or body.
 
+import { constants } from 'node:os';
+
 /**
  * The responsible party: the config's author, upstream, the destination, this machine's disk, or
  * sluice itself (a bug).
@@ -88,8 +90,15 @@ export function errorText(error: unknown): string {
 
 /** The system's code of an error (`ENOSPC`), safe to log; empty if it has none. */
 export function errorCodeOf(error: unknown): string {
-  const { code } = error instanceof Error && 'code' in error ? error : {};
-  return typeof code === 'string' ? code : '';
+  if (!(error instanceof Error)) return '';
+  const { code, errno }: NodeJS.ErrnoException = error;
+  // libuv has no name for some, such as EDQUOT of a used up quota.
+  const named = code === 'UNKNOWN' && nameOf(errno);
+  return named || (typeof code === 'string' ? code : '');
+}
+
+function nameOf(errno: number | undefined): string | undefined {
+  return Object.entries(constants.errno).find(([, number]) => number === -(errno ?? 0))?.[0];
 }
 
 /**

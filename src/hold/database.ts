@@ -12,6 +12,7 @@ import { unwritableError } from './unwritable.ts';
 
 // https://www.sqlite.org/rescode.html
 const sqliteBusy = 5;
+const sqliteInputOutput = 10;
 const sqliteCorrupt = 11;
 const sqliteFull = 13;
 const sqliteNotADatabase = 26;
@@ -119,8 +120,17 @@ export function isDamage(error: unknown): boolean {
 
 /** True if another connection has the lock, longer than this one waits. */
 export function isDatabaseBusy(error: unknown): boolean {
-  const cause = error instanceof ExportError ? error.cause : error;
-  return (codeOf(cause) & 0xff) === sqliteBusy;
+  return (causeCodeOf(error) & 0xff) === sqliteBusy;
+}
+
+/** True if the system failed to read or write; SQLite does not report why. */
+export function isInputOutputError(error: unknown): boolean {
+  const code = causeCodeOf(error);
+  return code !== sqliteIndexSize && (code & 0xff) === sqliteInputOutput;
+}
+
+function causeCodeOf(error: unknown): number {
+  return codeOf(error instanceof ExportError ? error.cause : error);
 }
 
 function codeOf(error: unknown): number {
@@ -149,7 +159,9 @@ export function storeError(error: unknown, doing: string): ExportError {
       return (
         unwritableError(doing, error) ??
         new ExportError('state_damaged', `${doing}: ${text}`, {
-          next: 'Check state.dir and its permissions; nothing held was lost.',
+          next: isInputOutputError(error)
+            ? 'Check the disk of state.dir, and the limit of file sizes (ulimit -f); nothing held was lost.'
+            : 'Check state.dir and its permissions; nothing held was lost.',
           cause: error,
         })
       );

@@ -18,6 +18,7 @@ import {
 import { join } from 'node:path';
 import { ExportError } from '../contracts/index.ts';
 import { makePrivateFile } from './private-files.ts';
+import { withUsedUp } from './used-up.ts';
 
 const bytesMaxDefault = 32 * 1024 * 1024;
 const bytesFirst = 4 * 1024 * 1024;
@@ -33,8 +34,9 @@ const fileName = 'reserve';
 export function withReserve<T>(dir: string, start: () => T): T {
   try {
     return start();
-  } catch (error) {
+  } catch (cause) {
     const path = join(dir, fileName);
+    const error = cause instanceof ExportError ? withUsedUp(cause, dir) : cause;
     const isFull = error instanceof ExportError && error.code === 'disk_full';
     if (!isFull || !existsSync(path)) throw error;
     rmSync(path);

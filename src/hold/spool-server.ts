@@ -25,6 +25,7 @@ import {
   type WorkerSettings,
 } from './spool-operations.ts';
 import { type Landed, Store } from './store.ts';
+import { withUsedUp } from './used-up.ts';
 
 const tidyEveryMs = 1_000;
 /** A wait for the lock of another process: so long the thread is blocked, then it serves others. */
@@ -369,7 +370,7 @@ export class SpoolServer {
   }
 
   #described(error: unknown, doing: string): ReportedError {
-    const { code, message, next } = storeError(error, doing);
+    const { code, message, next } = withUsedUp(storeError(error, doing), this.#settings.dir);
     const reported: ReportedError = { code, message, next };
     if (isDamage(error)) this.#damage ??= reported;
     return reported;

@@ -1,0 +1,88 @@
+// A used up quota: SQLite reports an I/O error, and a file in the state directory shows the cause. A link to /dev/full
+// stands for the quota: it takes no byte.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ExportError } from '../../src/contracts/index.ts';
+import { storeError } from '../../src/hold/database.ts';
+import { withReserve } from '../../src/hold/reserve.ts';
+import { withUsedUp } from '../../src/hold/used-up.ts';
+import { tempDir } from '../support/temp.ts';
+
+// SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC, SQLITE_BUSY.
+const [write, flush, busy] = [778, 1034, 5];
+const failure = (errcode: number) =>
+  storeError(Object.assign(new Error('disk I/O error'), { errcode }), 'writing');
+
+function withoutQuota(): string {
+  const dir = tempDir();
+  symlinkSync('/dev/full', join(dir, 'probe'));
+  return dir;
+}
+
+test.each([write, flush])('I/O error %i without room is a full disk', (errcode) => {
+  const dir = withoutQuota();
+
+  expect(withUsedUp(failure(errcode), dir)).toMatchObject({
+    code: 'disk_full',
+    message: 'writing: disk I/O error: the disk or its quota is used up',
+  });
+  expect(existsSync(join(dir, 'probe'))).toBe(false);
+});
+
+test('I/O error of a directory that takes bytes stays one, and leaves no file', () => {
+  const dir = tempDir();
+
+  expect(withUsedUp(failure(write), dir)).toMatchObject({
+    code: 'state_damaged',
+    next: expect.stringMatching(/ulimit -f/),
+  });
+  expect(existsSync(join(dir, 'probe'))).toBe(false);
+});
+
+test.each([
+  ['disk_full', withoutQuota],
+  ['state_damaged', tempDir],
+])('append beyond a limit of file sizes fails with %s', (code, makeDir) => {
+  const at = (file: string) => JSON.stringify(new URL(`../../${file}`, import.meta.url).href);
+  const script = `
+    import { openSpool } from ${at('src/hold/spool.ts')};
+    import { anAppend } from ${at('test/support/a-page.ts')};
+    const sizes = { keepMs: 0, bytesMax: 1e9, reserveBytesMax: 1e6 };
+    const spool = await openSpool({ dir: process.argv[1], sync: 'none', sinks: ['a'], ...sizes });
+    await spool.append(anAppend({ ids: ['1'], pad: 5e6 })).catch(({ code }) => console.log(code));
+    await spool.close();`;
+  const node = [process.execPath, '-e', script, makeDir()];
+  const { stdout, stderr } = spawnSync('bash', [
+    '-c',
+    'ulimit -f 3000; exec "$@"',
+    'bash',
+    ...node,
+  ]);
+
+  expect([String(stdout), String(stderr)]).toEqual([`${code}\n`, '']);
+});
+
+test('other failures are not looked into', () => {
+  const dir = withoutQuota();
+  const locked = failure(busy);
+
+  expect(withUsedUp(locked, dir)).toBe(locked);
+});
+
+test('a start without quota runs again in the reserved space', () => {
+  const dir = withoutQuota();
+  writeFileSync(join(dir, 'reserve'), 'x');
+  const start = () => {
+    if (existsSync(join(dir, 'reserve'))) throw failure(write);
+    return 'started';
+  };
+
+  expect(withReserve(dir, start)).toBe('started');
+  const other = () => {
+    throw new ExportError('state_locked', 'held', { next: '' });
+  };
+  expect(() => withReserve(dir, other)).toThrow('held');
+});
