@@ -3,9 +3,11 @@
 // upstream, so characters that could end a line, reverse it or control a terminal are removed from every value, in both
 // forms.
 
+import { writeSync } from 'node:fs';
 import { styleText } from 'node:util';
 import {
   type ErrorDetails,
+  errorCodeOf,
   type Log,
   type LogEvent,
   type LogLevel,
@@ -44,12 +46,45 @@ async function jsonLine({ level, write }: LogOutput): Promise<WriteLine> {
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    // Synchronously: the last lines before an exit matter most.
-    write === undefined ? pino.destination({ fd: process.stderr.fd, sync: true }) : { write },
+    { write: write ?? lossyWriter(process.stderr.fd) },
   );
   return ({ level: at, event, text }, fields) => {
     if (logger.isLevelEnabled(at)) logger[at]({ event, ...printable(fields()) }, text);
   };
+}
+
+/** Pause before a pipe that takes nothing now is tried again. */
+const pipePauseMs = 10;
+
+/**
+ * Writes lines to a file or pipe. One that cannot be written is lost, for example on a full disk: no event depends on
+ * the log, so its failures must not end the process. Synchronously: the last lines before an exit matter most.
+ */
+function lossyWriter(fd: number): (line: string) => void {
+  let isTorn = false;
+  return (line) => {
+    // A torn line is ended first.
+    let rest = Buffer.from(isTorn ? `\n${line}` : line);
+    try {
+      while (rest.length > 0) {
+        const written = writtenTo(fd, rest);
+        isTorn = written < rest.length && (isTorn || written > 0);
+        rest = rest.subarray(written);
+      }
+    } catch {
+      // Nothing else could report it.
+    }
+  };
+}
+
+function writtenTo(fd: number, bytes: Buffer): number {
+  try {
+    return writeSync(fd, bytes);
+  } catch (error) {
+    if (errorCodeOf(error) !== 'EAGAIN') throw error;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pipePauseMs);
+    return 0;
+  }
 }
 
 const styles = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as const;

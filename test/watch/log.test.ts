@@ -1,7 +1,11 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type LogOutput, logForm, openLog } from '../../src/watch/log.ts';
 import { anyText } from '../support/any-text.ts';
+import { tempDir } from '../support/temp.ts';
 
 /** A log whose lines are kept. */
 async function aLog(settings: Partial<LogOutput>) {
@@ -22,6 +26,50 @@ describe('logForm', () => {
 
     expect(forms).toEqual(['text', 'json', 'json']);
   });
+});
+
+test('a log on a full disk ends no process, and is written again once there is room', () => {
+  const dir = tempDir();
+  const module = JSON.stringify(new URL('../../src/watch/log.ts', import.meta.url).href);
+  // The file of stderr is first one that takes nothing.
+  const script = `
+    import { closeSync, openSync } from 'node:fs';
+    import { openLog } from ${module};
+    const log = await openLog({ level: 'info', form: 'json' });
+    log.info('running', 'lost');
+    closeSync(2);
+    openSync(process.argv[1], 'w');
+    log.info('running', 'first');
+    log.info('running', 'second');`;
+  const full = openSync('/dev/full', 'w');
+  const { status } = spawnSync(process.execPath, ['-e', script, join(dir, 'log')], {
+    stdio: ['ignore', 'ignore', full],
+  });
+  closeSync(full);
+
+  expect(status).toBe(0);
+  const lines = readFileSync(join(dir, 'log'), 'utf8').trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['first', 'second']);
+});
+
+test('a line after one that was cut by a full disk is a line of its own', () => {
+  const file = join(tempDir(), 'log');
+  const module = JSON.stringify(new URL('../../src/watch/log.ts', import.meta.url).href);
+  const script = `
+    import { ftruncateSync } from 'node:fs';
+    import { openLog } from ${module};
+    const log = await openLog({ level: 'info', form: 'json' });
+    log.info('running', 'a'.repeat(800));
+    log.info('running', 'b'.repeat(400));
+    ftruncateSync(2, 900);
+    log.info('running', 'end');`;
+  const limited = 'ulimit -f 1; file=$1; shift; exec "$@" 2>> "$file"';
+  spawnSync('bash', ['-c', limited, 'bash', file, process.execPath, '-e', script]);
+
+  const [whole = '', cut = '', last = ''] = readFileSync(file, 'utf8').split('\n');
+  expect(JSON.parse(whole).msg).toBe('a'.repeat(800));
+  expect(cut).toMatch(/^\{"level"/);
+  expect(JSON.parse(last).msg).toBe('end');
 });
 
 describe('the JSON log', () => {
