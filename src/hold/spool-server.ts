@@ -8,11 +8,14 @@
 // repair it (repair.ts). A lock of another process is waited for without blocking the thread, since
 // other spools may share it. Nothing that a spool does ends the thread.
 
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import { type Append, ExportError, type HeldPage } from '../contracts/index.ts';
 import { isDamage, isDatabaseBusy, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
 import { Reserve, withReserve } from './reserve.ts';
+import { databaseName } from './schema.ts';
 import {
   isWrite,
   type Operations,
@@ -69,6 +72,10 @@ export class SpoolServer {
   #logged = 0;
   /** A page was refused for lack of space; set only then, so that a stream tries first. */
   #refuses = false;
+  /** The database file that is open. */
+  readonly #file: string | null;
+  /** The directory has it no more: a restart would not find what is stored from now on. */
+  #isGone = false;
   /** Why nothing that is read or written is reliable any more. */
   #damage: ReportedError | null = null;
 
@@ -88,6 +95,7 @@ export class SpoolServer {
     this.#settings = settings;
     this.#port = port;
     this.#store = withReserve(settings.dir, () => begun(new Store(settings)));
+    this.#file = databaseFile(settings.dir);
     const store = this.#store;
     try {
       store.retainFor(settings.sinks);
@@ -264,6 +272,12 @@ export class SpoolServer {
   }
 
   #accept(): void {
+    if (this.#isGone) {
+      const what = 'storing a page: state.dir was deleted, moved or replaced while sluice runs';
+      throw new ExportError('state_unwritable', what, {
+        next: 'Put the same directory back. Polling pauses meanwhile, and stored events are still delivered. If it is lost, restart sluice: it begins with an empty state.',
+      });
+    }
     if (!this.#reserve.held) {
       this.#refuses = true;
       throw new ExportError('disk_full', 'holding a page: the disk is full', {
@@ -274,6 +288,9 @@ export class SpoolServer {
   }
 
   #tick(isPaused: boolean): void {
+    // The cache of a log can be lost.
+    if (this.#settings.isCache !== true)
+      this.#isGone = databaseFile(this.#settings.dir) !== this.#file;
     this.#store.holders.paused(isPaused);
     this.#store.shrink();
     if (!this.#reserve.held) {
@@ -399,6 +416,12 @@ function begun(store: Store): Store {
     store.close();
     throw error;
   }
+}
+
+/** Device and inode of the directory's database; null: it has none. */
+function databaseFile(dir: string): string | null {
+  const file = statSync(join(dir, databaseName), { bigint: true, throwIfNoEntry: false });
+  return file === undefined ? null : `${file.dev} ${file.ino}`;
 }
 
 /** The WAL must fit into the reserve twice, to be checkpointed on a full disk. */
