@@ -102,6 +102,8 @@ const startEntry = z.object({
   /** The spool of the numbers in `place` from here on. */
   spool: z.string(),
   version: z.string(),
+  /** The sink that writes, by its name in the config; absent in older versions. */
+  sink: z.string().optional(),
   /** Whether requests must be signed, and the accepted keys beside the archive's; absent in older versions. */
   requests: z.enum(['accepted', 'signed']).optional(),
   operators: z.array(z.string()).optional(),

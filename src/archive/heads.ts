@@ -17,6 +17,8 @@ const headsShape = z.object({
    */
   isLate: z.boolean().nullable().default(false),
   spool: z.string().nullable(),
+  /** The sink of the newest start; null: no start, or one of an older version. */
+  sink: z.string().nullable().default(null),
   /** SHA-256 of `archive.json` from the newest start; null: no start, or the mark of an older version. */
   archive: z.string().nullable().default(null),
   /** Epoch, and number of the event after the last page. */
@@ -62,6 +64,7 @@ export function noHeads(key: string): Heads {
       streams: {},
       isLate: null,
       spool: null,
+      sink: null,
       archive: null,
       place: null,
       key,
@@ -88,6 +91,7 @@ export function addToHeads(heads: Heads, entry: Entry, leaf: Uint8Array): void {
     case 'start':
       if (heads.spool !== entry.spool) heads.place = null;
       heads.spool = entry.spool;
+      heads.sink = entry.sink ?? null;
       heads.archive = entry.archive;
       return;
     case 'checkpoint': {

@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import {
+  ExportError,
   type HeldPage,
   type Numbering,
   presentEpoch,
@@ -17,7 +18,7 @@ import { staleMsOf } from './claim.ts';
 import { clockDifference } from './clocks.ts';
 import type { Entry } from './entries.ts';
 import { EraseRequests } from './erasing.ts';
-import type { Heads } from './heads.ts';
+import { type Heads, parseMark } from './heads.ts';
 import { LakeEntries } from './lake-entries.ts';
 import { segmentPath } from './layout.ts';
 import type { ArchiveLog, NewObject, Published } from './log.ts';
@@ -32,6 +33,10 @@ export interface WriterSettings
   extends Omit<ArchiveLogSettings, 'spool' | 'epoch' | 'staleMs'>,
     Pick<RetentionSettings, 'bodiesMs' | 'log'> {
   readonly numbering: Numbering;
+  /** The sink that writes, by its name in the config. Default: not entered. */
+  readonly sink?: string;
+  /** The config's sinks. Default: none. */
+  readonly sinks?: readonly string[];
   /** SHA-256 of the running config; null: none. */
   config(): string | null;
   /** Longest wait of a page for its checkpoint, milliseconds. */
@@ -57,6 +62,18 @@ export async function openWriter(settings: WriterSettings): Promise<ArchiveWrite
   const staleMs = staleMsOf(checkpointEveryMs);
   const of = { spool: numbering.spool, epoch: presentEpoch(numbering) };
   const log = await openArchiveLog({ ...settings, ...of, staleMs });
+  const other = otherSinkOf(log, settings);
+  if (other !== null) {
+    await log.deps.claim.renew(true);
+    const { location } = settings.store;
+    throw new ExportError(
+      'sink_refused',
+      `opening the archive ${location}: the sink ${other} wrote its last pages, and pages that wait for ${settings.sink} are not in it`,
+      {
+        next: `Give each archive sink a location of its own: undo the change of the location, or use a new one. Nothing is lost: events stay in the spool.`,
+      },
+    );
+  }
   if (log.published !== null) await anchors?.resume(log.published);
   return new ArchiveWriter(settings, log);
 }
@@ -66,6 +83,22 @@ interface Waiting {
   readonly done: PromiseWithResolvers<void>;
   /** Its share of the waiting bytes. */
   bytes: number;
+}
+
+/**
+ * The other sink of this state that wrote the last pages; null: none. This sink's position would move past pages that the
+ * other one never got. A sink that has signed no other archive may continue one whose sink is not in the config any more:
+ * it was renamed.
+ */
+function otherSinkOf(
+  { heads, deps }: ArchiveLog,
+  { sink, sinks = [], mark, numbering }: WriterSettings,
+): string | null {
+  const last = heads.spool === numbering.spool ? heads.sink : null;
+  if (last === null || last === sink) return null;
+  const signed = mark === null ? null : parseMark(mark);
+  const isMoved = signed !== null && signed.archive !== deps.archive;
+  return isMoved || sinks.includes(last) ? last : null;
 }
 
 /** An archive open for writing. */
@@ -271,11 +304,12 @@ export class ArchiveWriter {
   #start(now: number): void {
     const at = timeText(now);
     if (!this.#isStarted) {
-      const { numbering, shard, siblings } = this.#settings;
+      const { numbering, shard, siblings, sink } = this.#settings;
       const { spool } = numbering;
       const { archive, rules, isResumedFromStore } = this.#log.deps;
       this.#log.append({
         ...{ t: 'start', at, archive, spool, version: version() },
+        ...(sink !== undefined && { sink }),
         requests: rules.acceptsUnsigned ? 'accepted' : 'signed',
         ...(rules.operators.length > 0 && { operators: rules.operators.map(({ vkey }) => vkey) }),
         ...(shard !== undefined &&

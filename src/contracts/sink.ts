@@ -151,6 +151,8 @@ export interface SinkOpening {
    * The meaning of offsets: each state directory has its own numbering, and each start an epoch.
    */
   readonly numbering: Numbering;
+  /** Names of all sinks that run with this one, itself included. */
+  sinks(): readonly string[];
   /** SHA-256 in hex of the running config without its secrets; null: no config. */
   config(): string | null;
   /** The offset that this sink has reached, and the last mark that it returned with a delivery. */

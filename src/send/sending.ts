@@ -213,6 +213,7 @@ export class Senders {
       name,
       format,
       numbering: spool.numbering,
+      sinks: () => this.names,
       config: () => this.#config,
       position,
       mark,

@@ -76,6 +76,9 @@ export interface WriterWishes {
   readonly remember?: (mark: Json) => Promise<void>;
   /** The location as a config has it. */
   readonly configured?: string;
+  /** The sink that writes, and those of the config. */
+  readonly sink?: string;
+  readonly sinks?: readonly string[];
   /** Who else is shown its checkpoints. */
   readonly anchors?: Anchors;
 }
@@ -98,6 +101,8 @@ export function aWriter({ store, state = { mark: null }, ...wishes }: WriterWish
     accept_requests: wishes.isNew === true ? undefined : (wishes.accept_requests ?? true),
     ...(wishes.operators && { operators: wishes.operators }),
     ...(wishes.configured && { configured: wishes.configured }),
+    ...(wishes.sink && { sink: wishes.sink }),
+    ...(wishes.sinks && { sinks: wishes.sinks }),
     ...(wishes.anchors && { anchors: wishes.anchors }),
     log: silent,
     remember:

@@ -106,6 +106,7 @@ export async function openParsed(
       epochs: wishes.epochs ?? [{ id: 1, until: null }],
     },
     config: () => null,
+    sinks: () => [],
     position: wishes.position ?? 0,
     mark: wishes.mark ?? null,
     remember: wishes.remember ?? (async () => undefined),

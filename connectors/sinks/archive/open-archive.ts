@@ -177,7 +177,7 @@ export class OpenArchive implements Sink {
   }
 
   async #open(): Promise<ArchiveWriter> {
-    const { config, numbering, tools, remember } = this.#opening;
+    const { name: sink, sinks, config, numbering, tools, remember } = this.#opening;
     const { signer, anchors: _, ...settings } = this.#settings;
     return await openWriter({
       ...settings,
@@ -186,6 +186,7 @@ export class OpenArchive implements Sink {
       clock: tools.clock,
       log: tools.log,
       numbering,
+      ...{ sink, sinks: sinks() },
       config,
       mark: this.#mark,
       remember: async (mark) => {

@@ -47,7 +47,7 @@ export async function sendTestEvent(
   let sink: Sink | null = null;
   try {
     sink = await definition.open(used, {
-      ...{ name, format, position: 0, mark: null, config: () => null },
+      ...{ name, format, position: 0, mark: null, config: () => null, sinks: () => [name] },
       numbering: { spool: randomUUID(), epochs: [{ id: tools.clock.now(), until: null }] },
       remember: async () => undefined,
       report: async () => undefined,

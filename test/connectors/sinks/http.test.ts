@@ -126,6 +126,7 @@ test('http takes up a secret header that changed', async () => {
     format,
     numbering,
     config: () => null,
+    sinks: () => [],
     position: 0,
     mark: null,
     remember: nothing,

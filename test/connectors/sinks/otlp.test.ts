@@ -122,6 +122,7 @@ test('otlp sends the requests of OTLPLogExporter', async () => {
     format,
     numbering,
     config: () => null,
+    sinks: () => [],
     position: 0,
     mark: null,
     remember: nothing,
