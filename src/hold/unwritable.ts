@@ -7,12 +7,20 @@ import { ExportError, errorCodeOf } from '../contracts/index.ts';
 const systemCodes: ReadonlySet<string> = new Set([
   ...['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR', 'EEXIST', 'ELOOP', 'ENAMETOOLONG'],
 ]);
+/** A disk or a quota without space or inodes. */
+export const usedUpCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 /** SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN (https://www.sqlite.org/rescode.html). */
 const sqliteCodes: ReadonlySet<number> = new Set([3, 8, 14]);
 
-/** The failure as `state_unwritable`; null for any other. */
+/** The failure as `state_unwritable`, or as `disk_full` if no file can be created; null for any other. */
 export function unwritableError(doing: string, error: unknown): ExportError | null {
   const code = errorCodeOf(error);
+  if (usedUpCodes.has(code)) {
+    return new ExportError('disk_full', `${doing}: the disk is full (${code})`, {
+      next: 'Make room in state.dir: delete files, or raise its quota. Nothing is damaged.',
+      cause: error,
+    });
+  }
   const { errcode } = error instanceof Error && 'errcode' in error ? error : {};
   const isSqlite = typeof errcode === 'number' && sqliteCodes.has(errcode & 0xff);
   if (!systemCodes.has(code) && !isSqlite) return null;

@@ -5,8 +5,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ExportError, errorCodeOf } from '../contracts/index.ts';
 import { isInputOutputError } from './database.ts';
+import { usedUpCodes } from './unwritable.ts';
 
-const systemCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 /** Larger than a page of the database, of which a used up quota has no room for one. */
 const probeBytes = 64 * 1024;
 
@@ -28,7 +28,7 @@ function isUsedUp(dir: string): boolean {
     writeFileSync(path, Buffer.alloc(probeBytes, 'x'), { mode: 0o600, flush: true });
     return false;
   } catch (error) {
-    return systemCodes.has(errorCodeOf(error));
+    return usedUpCodes.has(errorCodeOf(error));
   } finally {
     rmSync(path, { force: true });
   }

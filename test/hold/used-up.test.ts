@@ -32,6 +32,12 @@ test.each([write, flush])('I/O error %i without room is a full disk', (errcode) 
   expect(existsSync(join(dir, 'probe'))).toBe(false);
 });
 
+test.each(['ENOSPC', 'EDQUOT'])('a file that cannot be created (%s) is a full disk', (code) => {
+  const failed = Object.assign(new Error(`${code}: open 'sluice.db'`), { code });
+
+  expect(storeError(failed, 'opening')).toMatchObject({ code: 'disk_full' });
+});
+
 test('I/O error of a directory that takes bytes stays one, and leaves no file', () => {
   const dir = tempDir();
 
