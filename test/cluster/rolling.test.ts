@@ -80,8 +80,15 @@ status: { listen: "127.0.0.1:${ports[index]}" }
     }
     if (!leaves) expect(new Set(seen)).toEqual(new Set([settled]));
 
-    const standings = await Promise.all(
-      ports.map(async (_, index) => JSON.parse((await ask(index, '/status.json')).text)),
+    // A process is ready before it takes over: until then all three stand by.
+    const standings = await waitUntil(
+      async () => {
+        const all = await Promise.all(
+          ports.map(async (_, index) => JSON.parse((await ask(index, '/status.json')).text)),
+        );
+        return all.some(({ standing_by: what }) => what === null) ? all : null;
+      },
+      { what: 'a process that has taken over' },
     );
     const waiting = standings.filter(({ standing_by: what }) => what !== null);
     expect(waiting.map(({ ready: is }) => is)).toEqual([true, true]);
