@@ -247,7 +247,7 @@ describe('small pages of a walk', () => {
     list.restart();
     await list.readToTail();
 
-    expect(polled).toEqual({ outcome: 'retry', cause: full });
+    expect(polled).toEqual({ outcome: 'retry', cause: full, advanced: true });
     expect(held).toEqual(served().slice(0, held.length));
     expect(held).toHaveLength(100 * (appends[0]?.pages.length ?? 0));
     expect(await ids()).toEqual(served());
