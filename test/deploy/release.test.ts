@@ -211,7 +211,7 @@ test('each type of source reads the sandbox', async () => {
   const dir = tempDir();
   const quick = startSluice(['quickstart'], { program: program(), cwd: dir });
   await quick.waitForLine('archive.checkpoint');
-  const url = await quick.waitForLine('on a page:');
+  const url = await quick.waitForLine('status page: ');
   const page = new URL(/http:\/\/127\.0\.0\.1:\d+/.exec(url)?.[0] ?? '');
   for (const path of ['/', '/uplot.js', '/metrics']) {
     expect((await fetch(new URL(path, page))).status, path).toBe(200);
