@@ -418,10 +418,14 @@ function begun(store: Store): Store {
   }
 }
 
-/** Device and inode of the directory's database; null: it has none. */
+/** Device and inode of the directory's database; null: none is reachable. */
 function databaseFile(dir: string): string | null {
-  const file = statSync(join(dir, databaseName), { bigint: true, throwIfNoEntry: false });
-  return file === undefined ? null : `${file.dev} ${file.ino}`;
+  try {
+    const { dev, ino } = statSync(join(dir, databaseName), { bigint: true });
+    return `${dev} ${ino}`;
+  } catch {
+    return null;
+  }
 }
 
 /** The WAL must fit into the reserve twice, to be checkpointed on a full disk. */

@@ -84,16 +84,22 @@ test('a field that one record lacks is noted, and fails only where a nearly equa
   ]);
 });
 
-test('an address where nothing listens fails with the next step only', async () => {
+/** A config of audit events from a port, with these scopes. */
+function aConfig(port: number, scope: string): string {
   const config = join(tempDir(), 'sluice.yaml');
   writeFileSync(
     config,
     `upstreams:
-  edge: { api: unified, ends: never, base_url: "http://127.0.0.1:1/v1", allow_http: true, auth: { client_id: i, client_secret: "s3cret", scope: "events:read" } }
+  edge: { api: unified, ends: never, base_url: "http://127.0.0.1:${port}/v1", allow_http: true, auth: { client_id: i, client_secret: "s3cret", scope: "${scope}" } }
 sources: { audit: { type: audit_events, upstream: edge } }
 sinks: { screen: { type: stdout } }
 `,
   );
+  return config;
+}
+
+test('an address where nothing listens fails with the next step only', async () => {
+  const config = aConfig(1, 'events:read');
 
   const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
 
@@ -117,15 +123,7 @@ test('a scope that is not granted fails', async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterThisTest(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  const config = join(tempDir(), 'sluice.yaml');
-  writeFileSync(
-    config,
-    `upstreams:
-  edge: { api: unified, ends: never, base_url: "http://127.0.0.1:${port}/v1", allow_http: true, auth: { client_id: i, client_secret: "s3cret", scope: "events:read mc:read" } }
-sources: { audit: { type: audit_events, upstream: edge } }
-sinks: { screen: { type: stdout } }
-`,
-  );
+  const config = aConfig(port, 'events:read mc:read');
 
   const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
 
