@@ -197,22 +197,22 @@ async function signerThere(
   };
 }
 
-/** Throws if the archive there does not accept this state: it may be another's, or unavailable. */
+/** Throws if the archive's sink has not opened the archive there: it may be another's, or unavailable. */
 async function untilOpened(
   store: ObjectStore,
   { name, numbering, tools: { clock } }: SinkOpening,
 ): Promise<void> {
-  const state = { spool: numbering.spool, epoch: presentEpoch(numbering) };
+  const archive = name.replace(/\.[^.]*$/, '');
+  const state = { spool: numbering.spool, epoch: presentEpoch(numbering), sink: archive };
   const until = clock.monotonic() + openingMs;
   while (!(await isClaimedBy(store, state))) {
     if (clock.monotonic() < until) {
       await clock.sleep(lookEveryMs);
       continue;
     }
-    const archive = name.replace(/\.[^.]*$/, '');
     throw new ExportError(
       'sink_unreachable',
-      `writing the lake in ${store.location}: this state has not opened the archive there`,
+      `writing the lake in ${store.location}: ${archive} has not opened the archive there`,
       {
         next: `Look why ${archive} does not open it; the lake resumes after that. Nothing is lost: the events stay in the spool.`,
       },

@@ -17,6 +17,8 @@ const claimShape = z.object({
   spool: z.string(),
   /** The spool's present epoch; absent if no pages are archived. */
   epoch: z.int().optional(),
+  /** The sink that writes, by its name in the config; absent before its first claim, and in older versions. */
+  sink: z.string().optional(),
   /** RFC 3339; null: the process has ended. */
   renewed_at: z.iso.datetime().nullable(),
 });
@@ -49,22 +51,26 @@ export async function refuseClaimed(
   if (found !== null) refuseFresh(readClaim(found.body)?.renewed_at ?? null, store, at);
 }
 
-/** Whether a process of this state, and no later one, has claimed the archive; it may have ended. */
+/** Whether this sink, in a process of this state and no later one, has claimed the archive; it may have ended. */
 export async function isClaimedBy(
   store: Pick<ObjectStore, 'read'>,
-  state: { readonly spool: string; readonly epoch: number },
+  { sink, ...state }: { readonly spool: string; readonly epoch: number; readonly sink: string },
 ): Promise<boolean> {
   const found = await readSmall(store, writerPath);
-  return found !== null && isBefore(readClaim(found.body), state);
+  const claim = found && readClaim(found.body);
+  return isBefore(claim, state) && (claim?.sink ?? sink) === sink;
 }
 
 /** A held claim. */
 export class Claim {
   readonly #claimant: Claimant;
+  /** As in the claim before, until another one is accepted. */
+  #sink: string | undefined;
   #tag: string;
 
-  private constructor(claimant: Claimant, tag: string) {
+  private constructor(claimant: Claimant, sink: string | undefined, tag: string) {
     this.#claimant = claimant;
+    this.#sink = sink;
     this.#tag = tag;
   }
 
@@ -75,15 +81,24 @@ export class Claim {
     const other = found === null ? null : readClaim(found.body);
     const renewed = isBefore(other, claimant) ? null : (other?.renewed_at ?? null);
     refuseFresh(renewed, store, { now: clock.now(), staleMs });
-    const tag = await store.replace(writerPath, claimBytes(claimant, true), found?.tag ?? null);
+    const sink = other?.spool === claimant.spool ? other.sink : undefined;
+    const tag = await store.replace(writerPath, claimBytes(claimant, sink), found?.tag ?? null);
     if (tag === null) throw inUse(store, 'was claimed at the same moment');
-    return new Claim(claimant, tag);
+    return new Claim(claimant, sink, tag);
+  }
+
+  /** The archive is this sink's: its lake may be written. Throws as `renew`. */
+  async accept(sink: string): Promise<void> {
+    if (this.#sink === sink) return;
+    this.#sink = sink;
+    await this.renew();
   }
 
   /** Renews the claim. Throws `sink_refused` if another process has claimed the archive meanwhile. */
   async renew(isLast = false): Promise<void> {
     const { store } = this.#claimant;
-    const tag = await store.replace(writerPath, claimBytes(this.#claimant, !isLast), this.#tag);
+    const bytes = claimBytes(this.#claimant, this.#sink, isLast);
+    const tag = await store.replace(writerPath, bytes, this.#tag);
     if (tag === null) throw takenOver(store);
     this.#tag = tag;
   }
@@ -119,9 +134,13 @@ function refuseFresh(
   if (ageMs < staleMs) throw inUse(store, `was written to ${Math.round(ageMs / 1_000)}s ago`);
 }
 
-function claimBytes({ clock, spool, epoch }: Claimant, isHeld: boolean): readonly Uint8Array[] {
-  const renewed_at = isHeld ? timeText(clock.now()) : null;
-  const claim = { spool, epoch, renewed_at, version: randomUUID() };
+function claimBytes(
+  { clock, spool, epoch }: Claimant,
+  sink: string | undefined,
+  isLast = false,
+): readonly Uint8Array[] {
+  const renewed_at = isLast ? null : timeText(clock.now());
+  const claim = { spool, epoch, sink, renewed_at, version: randomUUID() };
   return [Buffer.from(`${JSON.stringify(claim)}\n`)];
 }
 

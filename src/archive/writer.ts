@@ -74,6 +74,7 @@ export async function openWriter(settings: WriterSettings): Promise<ArchiveWrite
       },
     );
   }
+  if (settings.sink !== undefined) await log.deps.claim.accept(settings.sink);
   if (log.published !== null) await anchors?.resume(log.published);
   return new ArchiveWriter(settings, log);
 }

@@ -86,7 +86,7 @@ test('two swapped locations are refused, and lose nothing once they are swapped 
   const config = join(dir, 'sluice.yaml');
   const write = (east: string, west: string) => {
     const sink = (location: string) =>
-      `{ type: archive, location: ${dir}/${location}, signing_key: "\${env:KEY}", checkpoint_every: 1s }`;
+      `{ type: archive, location: ${dir}/${location}, signing_key: "\${env:KEY}", checkpoint_every: 1s, lake: { every: 1s } }`;
     const text = `state: { dir: ${dir}/state }
 ${upstreams}
 sources:
@@ -109,6 +109,9 @@ routes:
   const swapped = startSluice(['run', '-c', config], { env });
   await swapped.waitForLine((line) => line.includes('the sink one wrote its last pages'));
   await swapped.waitForLine((line) => line.includes('the sink two wrote its last pages'));
+  await swapped.waitForLine(
+    (line) => line.includes('one.lake') && line.includes('writing the lake'),
+  );
   await swapped.kill();
   write('x', 'y');
   const back = await runOnceHere(config, env);
@@ -124,6 +127,9 @@ routes:
       '--json',
     ];
     const { stdout } = await runHere(args);
-    expect(JSON.parse(stdout)).toMatchObject({ records: 40 });
+    const { records, remarks } = JSON.parse(stdout);
+    const ofLake = remarks.filter((one: string) => one.includes('lake'));
+    // The lake has the events of all pages, and no others.
+    expect([records, ofLake]).toEqual([40, [expect.stringMatching(/^the lake: 40 events/)]]);
   }
 });

@@ -147,7 +147,7 @@ test('an archive that is gone, cut, or another’s is refused unchanged, and res
   await refusal(
     configure({ state: 'third', origin: 'other.test', lake: 'lake: { every: 10ms }' }),
     'it is the archive archive.test, and the signing key is one of other.test',
-    'this state has not opened the archive there',
+    'has not opened the archive there',
   );
   expect(readdirSync(at('archive'))).not.toContain('lake');
   const newest = readFileSync(at('archive/checkpoint'));
