@@ -156,7 +156,8 @@ class Reloader {
 
 /**
  * Unchanged upstreams keep their token and limits. For a changed one both are new: limits that were learned with the old
- * credential must not apply to the new one. Only requests already sent count for the ceilings of the config.
+ * credential must not apply to the new one. With the same credential, requests already sent count for the ceilings of
+ * the config, and waits that upstream requested last.
  */
 function sharedAfter(config: Config, before: Current, tools: BootTools): Current['shared'] {
   const known = new Map<string, Shared>();

@@ -33,6 +33,8 @@ export interface Budget {
 export interface Throttle {
   /** Milliseconds until a request may go; 0: now. */
   delayAt(nowMs: number): number;
+  /** Milliseconds of that wait that upstream requested, or that a rejection caused; 0: none. */
+  waitMs(nowMs: number): number;
   /** Counts a request that goes now; call it only when `delayAt` is 0. */
   take(nowMs: number): void;
   /** Updates the budget and waits from a response; `request` distinguishes requests on the path. */
@@ -78,9 +80,13 @@ class WindowsThrottle implements Throttle {
   }
 
   delayAt(nowMs: number): number {
-    let delayMs = Math.max(0, this.#parkedUntilMs - nowMs);
+    let delayMs = this.waitMs(nowMs);
     for (const window of this.#windows) delayMs = Math.max(delayMs, window.delayAt(nowMs));
     return delayMs;
+  }
+
+  waitMs(nowMs: number): number {
+    return Math.max(0, this.#parkedUntilMs - nowMs);
   }
 
   take(nowMs: number): void {

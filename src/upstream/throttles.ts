@@ -5,7 +5,7 @@
 // wider, and the level above is slowed too: the company by two of its paths, template and credential
 // only by paths of two companies, so that one company that is rejected slows no other. Waiting requests are served in turn (fair-queue.ts). Invariant:
 // ceilings of the config hold across restarts, takeovers and reloads: usage (`used`) is persisted with the
-// state and carried over, and a gate with changed settings counts the requests of the gate before.
+// state and carried over, and a gate with changed settings counts the requests of the gate before and keeps its waits.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -64,9 +64,8 @@ export interface Throttles {
    */
   resume(held: Json): void;
   /**
-   * Gates for changed settings. They start without the old ceilings and without the waits that
-   * upstream requested. From its first request, each one replaces the gate of its key and counts
-   * the requests of that gate.
+   * Gates for changed settings. They start without the old ceilings. From its first request, each
+   * one replaces the gate of its key, counts the requests of that gate, and keeps its waits.
    */
   renewed(): Pick<Throttles, 'gate'>;
 }
@@ -275,6 +274,10 @@ class Gate implements Turnstile {
 
   /** Updates the throttles from a response on this lane; `request` distinguishes requests on it. */
   observe(lane: Lane, sign: RateSign, request = ''): void {
+    if (this.#next !== null) {
+      this.#next.observe(lane, sign, request);
+      return;
+    }
     const nowMs = this.#clock.monotonic();
     const [own, ...above] = levelsOf(lane);
     const asked = `${own}${request}`;
@@ -320,11 +323,17 @@ class Gate implements Turnstile {
     return Object.fromEntries(levels.filter(([, groups]) => groups.length > 0));
   }
 
-  /** Replaces a gate with other settings: its requests count here. */
+  /** Replaces a gate with other settings: its requests count here, and its waits last. */
   replace(last: Gate): void {
+    const nowMs = this.#clock.monotonic();
     last.#next = this;
-    this.#sentBefore = last.#sent(this.#clock.monotonic());
+    this.#sentBefore = last.#sent(nowMs);
     this.#unnoted = last.#unnoted;
+    for (const [name, { throttle }] of last.#levels) {
+      const retryAfterMs = throttle.waitMs(nowMs);
+      if (retryAfterMs > 0)
+        this.#level(name).throttle.observe({ refused: false, retryAfterMs }, nowMs);
+    }
   }
 
   /** True if more requests went since the last note than this share of a ceiling. */

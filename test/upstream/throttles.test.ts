@@ -224,7 +224,7 @@ describe('gate', () => {
     expect(second.gate.delay(lane('d'))).toBe(0);
   });
 
-  test('changed settings have their own ceilings and waits, and the requests already sent', async () => {
+  test('changed settings have their own ceilings, and the requests already sent and waits of before', async () => {
     const { clock, gate, throttles } = open([{ path: template, requests: 3, perMs: 60_000 }]);
     for (const tenant of ['a', 'b', 'c']) await gate.acquire(lane(tenant), never());
     gate.observe(lane('x'), { refused: true, retryAfterMs: 600_000 });
@@ -235,11 +235,15 @@ describe('gate', () => {
     await clock.advance(1_000);
     const wait = lower.acquire(lane('d'), AbortSignal.timeout(60_000));
     const delays = { lower: lower.delay(lane('d')), old: gate.delay(lane('d')) };
+    const waits = lower.delay(lane('x'));
     await clock.advance(59_000);
     await wait;
+    // Of a request that was sent before.
+    gate.observe(lane('y'), { refused: true, retryAfterMs: 50_000 });
 
     expect(delays).toEqual({ lower: 59_000, old: 59_000 });
-    expect(lower.delay(lane('x'))).toBe(0);
+    expect(waits).toBeGreaterThanOrEqual(599_000);
+    expect(lower.delay(lane('y'))).toBeGreaterThanOrEqual(50_000);
     const sent = Object.values((throttles.used() as { readonly gates: object }).gates);
     expect(sent).toEqual([{ [template]: [[0, 1]] }]);
   });
