@@ -22,6 +22,8 @@ const sqliteNotADatabase = 26;
  * set it in time.
  */
 const busyMsMax = 5_000;
+/** SQLITE_READONLY_ROLLBACK: a rollback journal must be carried out, and that writes. */
+const sqliteReadOnlyRollback = 776;
 /** SQLITE_IOERR_SHMSIZE: no space for the index of the WAL. */
 const sqliteIndexSize = 4874;
 
@@ -57,9 +59,29 @@ export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   }
 }
 
-/** Opens a database read-only, also while another process recovers it after a crash. */
+/**
+ * Opens a database read-only, also while another process recovers it after a crash. The rollback
+ * journal of a process that was killed while it created the database is carried out first: SQLite
+ * refuses to read before that.
+ */
 export function openToLook(path: string): DatabaseSync {
-  return new DatabaseSync(path, { readOnly: true, timeout: busyMsMax });
+  const open = () => new DatabaseSync(path, { readOnly: true, timeout: busyMsMax });
+  const database = open();
+  if (!hasRollbackJournal(database)) return database;
+  database.close();
+  using writing = new DatabaseSync(path, { timeout: busyMsMax });
+  writing.prepare('PRAGMA user_version').get();
+  return open();
+}
+
+/** Other failures to read are left to the caller's first statement. */
+function hasRollbackJournal(database: DatabaseSync): boolean {
+  try {
+    database.prepare('PRAGMA user_version').get();
+    return false;
+  } catch (error) {
+    return codeOf(error) === sqliteReadOnlyRollback;
+  }
 }
 
 /** Number of applied migrations; read before anything is changed. */

@@ -4,6 +4,7 @@
 
 import {
   appendFileSync,
+  copyFileSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -14,6 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { presentEpoch, reachOf } from '../../src/contracts/numbering.ts';
 import { readDelivered, writeDelivered } from '../../src/hold/delivered.ts';
@@ -283,6 +285,28 @@ test('repairDatabase does nothing in a directory where there is no database yet'
   expect(repair(dir).repaired).toBeNull();
   expect(repair(tempDir()).repaired).toBeNull();
   expect(statSync(join(dir, 'sluice.db')).size).toBe(0);
+});
+
+test('a start continues where another was killed while it created the database', () => {
+  const dir = tempDir();
+  const [path, journal] = [join(dir, 'sluice.db'), join(dir, 'sluice.db-journal')];
+  // Both files are copied in the middle of a write with a rollback journal, as a kill leaves them.
+  const creating = join(tempDir(), 'sluice.db');
+  {
+    using database = new DatabaseSync(creating);
+    database.exec('PRAGMA cache_size = 2; BEGIN; CREATE TABLE t (x)');
+    const insert = database.prepare('INSERT INTO t VALUES (zeroblob(5000))');
+    for (let row = 0; row < 100; row += 1) insert.run();
+    copyFileSync(creating, path);
+    copyFileSync(`${creating}-journal`, journal);
+  }
+  expect(readFileSync(journal)[0]).not.toBe(0);
+
+  expect(repair(dir).repaired).toBeNull();
+  const store = new Store({ dir, sync: 'normal', keepMs: 0 });
+  expect(store.end).toBe(0);
+  store.close();
+  expect(existsSync(journal)).toBe(false);
 });
 
 test('repairDatabase leaves a sound database as it is, also one that was killed', () => {
