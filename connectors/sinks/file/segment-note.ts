@@ -74,7 +74,8 @@ export async function readNotes(path: string): Promise<readonly NotedSegment[]> 
         const [, spool, epoch, first, since, inode, base] = line;
         place = { spool, epoch };
         sink = null;
-        const same = last?.first === first && last.since === since;
+        // A finished one is not continued, though another may begin at its event, in its millisecond.
+        const same = last?.finished === null && last.first === first && last.since === since;
         if (same) dropFrom(last.batches, base);
         const known = same ? (segments.pop()?.batches ?? []) : [];
         segments.push({ first, since, inode, base, batches: known, finished: null });

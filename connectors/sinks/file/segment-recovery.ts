@@ -42,7 +42,7 @@ export async function recover(
   const { path, mark } = settings;
   const segments = await readNotes(path);
   const last = segments.at(-1);
-  if (last?.finished) await finishAgain(settings, last.inode, last.finished);
+  if (last?.finished) await finishAgain(settings, last, last.finished);
   const file = await openToLook(path);
   try {
     if (last === undefined) {
@@ -59,15 +59,19 @@ export async function recover(
 
 const nothingStands = () => ({ reach: { position: 0, ahead: false }, known: new Set<string>() });
 
-/** Completes a rename if a process ended between noting the name and renaming. */
+/**
+ * Completes a rename if a process ended between noting the name and renaming. If the finished file was renamed,
+ * compressed and deleted before, a new active file can have its inode: that one is still empty.
+ */
 async function finishAgain(
   settings: SegmentFileSettings,
-  inode: number,
+  { inode, base, batches }: NotedSegment,
   name: string,
 ): Promise<void> {
   const found = await stat(settings.path).catch(() => null);
-  const names = await namesBeside(settings.path);
-  if (found?.ino !== inode || names.has(name)) return;
+  const length = batches.at(-1)?.bytes ?? base;
+  if (found?.ino !== inode || found.size < length) return;
+  if ((await namesBeside(settings.path)).has(name)) return;
   await renameFinished(settings, join(dirname(settings.path), name));
 }
 

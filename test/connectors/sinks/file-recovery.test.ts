@@ -48,6 +48,28 @@ describe('file counts', () => {
   });
 });
 
+test('file does not finish a new file in place of a compressed one whose inode it has', async () => {
+  const dir = tempDir();
+  const engine = new FakeEngine(dir, { rotate: { bytes: '1B' }, compress: 'gzip' });
+  await engine.send(2);
+  await engine.send(3, { keep: false });
+  await engine.restart();
+  // The process was killed after it created the second file, and before it noted the file.
+  const note = join(dir, `.${name}.sluice`);
+  const lines = readFileSync(note, 'utf8').trim().split('\n');
+  const [kind, spool, epoch, first, since, , base] = JSON.parse(lines[0] ?? '');
+  truncateSync(engine.path);
+  const inode = statSync(engine.path).ino;
+  const noted = [kind, spool, epoch, first, since, inode, base];
+  const end = lines.findIndex((line) => line.startsWith('["finished"'));
+  writeFileSync(note, `${[JSON.stringify(noted), ...lines.slice(1, end + 1)].join('\n')}\n`);
+
+  await engine.send(3);
+  await engine.restart();
+
+  expect(uidsIn(written(dir))).toEqual(uids(5));
+});
+
 describe('file cuts away', () => {
   test('a torn line', async () => {
     const dir = tempDir();
@@ -146,6 +168,30 @@ describe('file holds each event once, and cuts none, where the state', () => {
       await engine.restart();
       await engine.send(1);
     }
+    await engine.catchUp();
+    await engine.restart();
+
+    expect(sorted(uidsIn(written(dir)))).toEqual(sorted(uids(engine.records)));
+  });
+
+  test('is lost, and an older one had begun two files at one event in one millisecond', async () => {
+    const dir = tempDir();
+    const engine = new FakeEngine(dir, { rotate: { bytes: '1B' } });
+    const copy = engine.copy();
+    await engine.send(1);
+    await engine.restore(copy);
+    await engine.send(3);
+    await engine.restart();
+    const note = join(dir, `.${name}.sluice`);
+    const lines = readFileSync(note, 'utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+    const [first, second] = lines.filter(([kind]) => kind === 'segment');
+    second[4] = first[4];
+    writeFileSync(note, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+
+    await engine.restore();
     await engine.catchUp();
     await engine.restart();
 
