@@ -9,7 +9,7 @@ import { deliveredName } from './delivered.ts';
 import { everyRow, type OutboxRow } from './outbox.ts';
 import { syncPath } from './private-files.ts';
 import { reachedName } from './reached.ts';
-import { databaseName } from './schema.ts';
+import { databaseName, databaseSuffixes } from './schema.ts';
 import { Statements } from './statements.ts';
 
 /** Bytes of rows per chunk; the row that exceeds them is included. */
@@ -45,10 +45,9 @@ export function putDatabase(from: string, to: string, now: number): string | nul
   syncPath(source);
   const hadOne = existsSync(place);
   const aside = `${place}.before-${new Date(now).toISOString().replaceAll(':', '-')}`;
-  if (hadOne) {
-    for (const ending of ['', '-wal', '-shm']) {
-      if (existsSync(place + ending)) renameSync(place + ending, aside + ending);
-    }
+  // Also without a database: the files that an interrupted move has left would change the new one.
+  for (const suffix of databaseSuffixes) {
+    if (existsSync(place + suffix)) renameSync(place + suffix, aside + suffix);
   }
   // These files describe deliveries from the previous database.
   for (const name of [deliveredName, reachedName]) rmSync(join(to, name), { force: true });

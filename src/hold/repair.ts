@@ -24,7 +24,7 @@ import { addOutbox, noteDifferences } from './outbox.ts';
 import { makePrivateDirectory, makePrivateFile, syncPath } from './private-files.ts';
 import { withReserve } from './reserve.ts';
 import { nothingSalvaged, type Salvaged, salvage } from './salvage.ts';
-import { databaseName, type Sync } from './schema.ts';
+import { databaseName, databaseSuffixes, type Sync } from './schema.ts';
 import { Statements } from './statements.ts';
 import { Store } from './store.ts';
 
@@ -69,8 +69,6 @@ export interface Repaired {
 
 const partial = `${databaseName}.partial`;
 const repaired = `${databaseName}.mended`;
-/** SQLite's suffixes of a database's files. */
-const suffixes = ['', '-wal', '-shm', '-journal'];
 
 /**
  * Checks the state database and repairs it if needed; null if it is sound or missing. Throws
@@ -123,7 +121,7 @@ function replace(dir: string): string | null {
 
 /** The file itself is moved first: while it exists, the next start repeats the repair. */
 function setAside(dir: string): string | null {
-  const names = suffixes.map((suffix) => databaseName + suffix);
+  const names = databaseSuffixes.map((suffix) => databaseName + suffix);
   const found = names.filter((name) => existsSync(join(dir, name)));
   if (found.length === 0) return null;
   const aside = join(dir, `damaged-${new Date().toISOString().replaceAll(':', '')}`);
@@ -138,7 +136,7 @@ function setAside(dir: string): string | null {
 }
 
 function remove(dir: string, name: string): void {
-  for (const suffix of suffixes) rmSync(join(dir, name + suffix), { force: true });
+  for (const suffix of databaseSuffixes) rmSync(join(dir, name + suffix), { force: true });
 }
 
 interface Rebuilt {

@@ -5,6 +5,8 @@
 
 /** The state database's name within the state directory. */
 export const databaseName = 'sluice.db';
+/** SQLite's suffixes of a database's files; the file itself first. */
+export const databaseSuffixes = ['', '-wal', '-shm', '-journal'];
 
 const version1 = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
