@@ -3,14 +3,14 @@
 // (config/quickstart.yaml). The sandbox's port and birth time are stored beside the state. So a second start finds the
 // same upstream, grown since, resumes, and repeats nothing.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import { z } from 'zod';
 import { type Config, readConfig } from '../config/index.ts';
 import { backlog, ExportError } from '../contracts/index.ts';
-import { takeLock } from '../hold/index.ts';
+import { replacePrivateFile, takeLock } from '../hold/index.ts';
 import {
   type BootTools,
   listenForShutdown,
@@ -115,8 +115,10 @@ function environmentOf({ unifiedBaseUrl, servicesBaseUrl, credentials }: Sandbox
 
 /** The key that signs the archive, made at the first start, with its public key beside it. */
 function archiveKey(): string {
-  if (!existsSync(keyFile)) {
+  // A start that was killed can leave it empty: nothing is signed by it.
+  if ((statSync(keyFile, { throwIfNoEntry: false })?.size ?? 0) === 0) {
     mkdirSync(outDir, { recursive: true, mode: 0o750 });
+    rmSync(keyFile, { force: true });
     makeKey(keyFile, 'sandbox');
   }
   const key = readFileSync(keyFile, 'utf8');
@@ -136,7 +138,7 @@ async function openWorld(dir: string): Promise<Sandbox> {
   const epochMs = Date.now();
   const sandbox = await serve(portRequested, epochMs).catch(() => serve(0, epochMs));
   const born: World = { port: sandbox.port, epochMs };
-  writeFileSync(file, `${JSON.stringify(born)}\n`, { mode: 0o600 });
+  replacePrivateFile(file, `${JSON.stringify(born)}\n`);
   return sandbox;
 }
 

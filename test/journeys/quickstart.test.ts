@@ -1,6 +1,6 @@
 // What a newcomer does: `npm start`, look, Ctrl-C, `npm start` again. The real program in a directory of its own.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type RunningSluice, runSluice, startSluice } from '../support/cli.ts';
@@ -49,6 +49,16 @@ test('a quickstart that runs already is named, and stays', async () => {
   expect(exitCode).toBe(1);
   expect(stderr).toContain(`process ${first.pid}`);
   expect(first.running).toBe(true);
+});
+
+test('a quickstart starts where another was killed while it made the key', async () => {
+  const cwd = tempDir();
+  mkdirSync(join(cwd, 'out'));
+  writeFileSync(join(cwd, 'out', 'archive.key'), '');
+
+  const next = startSluice(['quickstart'], { cwd });
+
+  await next.waitForLine('first start');
 });
 
 /** Of upstream's records: the archive's last report at a stop is delivered by the next start. */
