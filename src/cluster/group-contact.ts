@@ -29,7 +29,8 @@ export class GroupContact {
   readonly #tools: ContactTools;
   #last: SentAt = { monotonic: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
   #failure: string | null = null;
-  #isSilenceTold = false;
+  /** The silence as logged last; null: there is contact. */
+  #told: { readonly why: string | null; readonly silentMs: number } | null = null;
 
   constructor(sessionMs: number, tools: ContactTools) {
     this.#sessionMs = sessionMs;
@@ -64,32 +65,36 @@ export class GroupContact {
   }
 
   /**
-   * True while no successor can have started. Each change is logged.
+   * True while no successor can have started. Each change is logged, and once per session another
+   * reason of the same silence: the first one may be a consequence, such as a closed connection.
    */
   readonly hasContact = (): boolean => {
     const { clock, log } = this.#tools;
     const { monotonic, now } = this.#last;
     const silentMs = Math.max(clock.monotonic() - monotonic, clock.now() - now);
     const hasContact = silentMs < this.#sessionMs * silentShareMax;
-    if (hasContact === this.#isSilenceTold) {
-      if (hasContact)
-        log.info(
-          'group_recovered',
-          'the group coordinator responds again; polling and sending resumed',
-        );
-      else {
-        const why = this.#failure === null ? {} : { error: this.#failure };
-        const fields = { silent_ms: silentMs, ...why };
-        log.warn(
-          'group_unreachable',
-          'the group coordinator does not respond; polling and sending paused',
-          fields,
-        );
-      }
-      this.#isSilenceTold = !hasContact;
+    if (!hasContact) this.#tellSilence(silentMs);
+    else if (this.#told !== null) {
+      this.#told = null;
+      log.info(
+        'group_recovered',
+        'the group coordinator responds again; polling and sending resumed',
+      );
     }
     return hasContact;
   };
+
+  #tellSilence(silentMs: number): void {
+    const why = this.#failure;
+    const told = this.#told;
+    if (told !== null && (told.why === why || silentMs < told.silentMs + this.#sessionMs)) return;
+    this.#told = { why, silentMs };
+    this.#tools.log.warn(
+      'group_unreachable',
+      'the group coordinator does not respond; polling and sending paused',
+      { silent_ms: silentMs, ...(why === null ? {} : { error: why }) },
+    );
+  }
 }
 
 /**

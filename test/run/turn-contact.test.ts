@@ -27,10 +27,16 @@ test('a turn reports why the supervisor had no answer of the group, until the gr
   );
   const { hasContact } = hosted.membership(sessionMs, { clock, log }, () => undefined);
 
-  contact.failed('the token endpoint answered 503');
+  contact.failed('Connection closed');
   clock.jump(sessionMs);
   turn.look();
   hasContact();
+  for (const passedMs of [0, sessionMs - 1, 1, sessionMs]) {
+    contact.failed('the token endpoint answered 503');
+    clock.jump(passedMs);
+    turn.look();
+    hasContact();
+  }
   answered();
   turn.look();
   hasContact();
@@ -39,9 +45,10 @@ test('a turn reports why the supervisor had no answer of the group, until the gr
   hasContact();
 
   expect(lines).toEqual([
+    { event: 'group_unreachable', silent_ms: sessionMs, error: 'Connection closed' },
     {
       event: 'group_unreachable',
-      silent_ms: sessionMs,
+      silent_ms: 2 * sessionMs,
       error: 'the token endpoint answered 503',
     },
     { event: 'group_recovered' },

@@ -97,7 +97,7 @@ export const stateEvents = {
     level: 'warn',
     fields: ['silent_ms', 'error'],
     meaning:
-      'The group coordinator has not responded for a large part of the session. Polling and sending pause, because another process may take over. `error` is the last failure, if one is known.',
+      'The group coordinator has not responded for a large part of the session. Polling and sending pause, because another process may take over. `error` is the last failure, if one is known; another one is logged as well, at most once per session.',
     next: 'Check the network to the brokers, and the token endpoint if `error` names it.',
   },
   group_recovered: {
