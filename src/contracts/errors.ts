@@ -77,8 +77,12 @@ export class ExportError extends Error {
  */
 export function asExportError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
+  // A part that is only now needed is loaded from the files of today.
+  const isReplaced = errorCodeOf(error) === 'ERR_MODULE_NOT_FOUND';
   return new ExportError('broken_invariant', `${doing}: ${errorText(error)}`, {
-    next: 'This is a fault in sluice; please report it with this message. Nothing held was lost.',
+    next: isReplaced
+      ? 'The files of sluice were removed or replaced after its start. Install it again if needed, and restart it. Nothing held was lost.'
+      : 'This is a fault in sluice; please report it with this message. Nothing held was lost.',
     cause: error,
   });
 }

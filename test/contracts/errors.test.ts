@@ -1,8 +1,8 @@
-// The system's code of an error, also of those that libuv cannot name.
+// The system's code of an error, also of those that libuv cannot name, and the next step after an unforeseen one.
 
 import { constants } from 'node:os';
 import { expect, test } from 'vitest';
-import { errorCodeOf } from '../../src/contracts/index.ts';
+import { asExportError, errorCodeOf } from '../../src/contracts/index.ts';
 
 const failure = (code: string, errno: number) => Object.assign(new Error('x'), { code, errno });
 
@@ -17,4 +17,12 @@ test.each([
 
 test('anything without a code has none', () => {
   expect([errorCodeOf(new Error('x')), errorCodeOf(null)]).toEqual(['', '']);
+});
+
+test('a part that can no longer be loaded is a matter of the installation, and all else of sluice', async () => {
+  const missing = ['.', 'no-such-part.ts'].join('/');
+  const error: unknown = await import(missing).catch((reason: unknown) => reason);
+
+  expect(asExportError(error, 'reloading the config').next).toContain('restart it');
+  expect(asExportError(new Error('x'), 'reloading the config').next).toContain('report it');
 });
