@@ -48,6 +48,8 @@ export interface Rewriting {
     readonly parts: readonly Uint8Array[];
   }[];
   readonly lake: readonly LakeRewriting[];
+  /** Objects rewritten before: a process that ended then may have left their older versions. */
+  readonly rewritten: readonly string[];
   /** False: these do not complete the request. */
   readonly isAll: boolean;
 }
@@ -88,7 +90,7 @@ export class EraseRequests {
   /** Rewrites the segments, and deletes the request. */
   async carryOut(log: ArchiveLog, rewriting: Rewriting | null): Promise<void> {
     if (rewriting === null) return;
-    const { requested, authority, segments, lake, isAll } = rewriting;
+    const { requested, authority, segments, lake, rewritten, isAll } = rewriting;
     await this.#tried(requested, async () => {
       for (const { object, parts, tag } of segments) {
         if ((await this.#store.replace(object, parts, tag)) === null) {
@@ -97,6 +99,7 @@ export class EraseRequests {
         await this.#store.removeOlder(object);
       }
       await rewriteLake(this.#store, lake);
+      for (const object of rewritten) await this.#store.removeOlder(object);
       if (isAll) {
         await this.#store.remove(requested.name);
         log.done(authority);
@@ -162,7 +165,8 @@ export class EraseRequests {
       ...{ reason: request.reason, authority, store: this.#store, log, now },
     });
     for (const entry of [...entries, ...lake.map(({ entry }) => entry)]) log.append(entry);
-    return { requested, authority, segments, lake, isAll };
+    const rewritten = await rewrittenBefore(places, reader);
+    return { requested, authority, segments, lake, rewritten, isAll };
   }
 
   /**
@@ -189,7 +193,7 @@ export class EraseRequests {
     const pages = [index, ...copies.map((copy) => copy.index)];
     const lake = await lakeCopiesOf(reader, this.#cuts, { pages, uids });
     const made = copies.filter((copy) => copy.uids.length > 0).map((copy) => copy.index);
-    return { sha256, copies, lake, made };
+    return { sha256, uids, copies, lake, made };
   }
 
   /** A segment without the record; null: it does not contain the record any more. */
@@ -239,6 +243,21 @@ export class EraseRequests {
     const segment = { bytes: end, sha256: hash('sha256', Buffer.concat(parts), 'hex') };
     return { tag: found.tag, parts, entries: made.map((one) => ({ ...one, segment })) };
   }
+}
+
+/** The objects from which entries have erased the record. */
+async function rewrittenBefore(
+  { sha256, uids }: { readonly sha256: string; readonly uids: readonly string[] },
+  reader: ProvenReader,
+): Promise<readonly string[]> {
+  const { pages, lake } = await erasuresIn(reader);
+  const segments = [...pages].filter(([, entries]) =>
+    entries.some(({ records }) => records.some((one) => one.sha256 === sha256)),
+  );
+  const objects = [...lake].filter(([, entries]) =>
+    entries.some((entry) => entry.uids.some((uid) => uids.includes(uid))),
+  );
+  return [...segments, ...objects].map(([object]) => object);
 }
 
 /** Limit of records per entry. */

@@ -87,6 +87,33 @@ async function requested(store: ObjectStore, of = uid): Promise<string> {
   return Buffer.from(bytes).toString('utf8');
 }
 
+/** A store that keeps versions, and all that can be read of the older ones. */
+function versionedStore(): { readonly store: ObjectStore; readonly olderText: () => string } {
+  const inner = writableStore();
+  const older = new Map<string, readonly Uint8Array[]>();
+  const store: ObjectStore = {
+    ...inner,
+    replace: async (name, ...by) => {
+      const before = await inner.read(name);
+      const tag = await inner.replace(name, ...by);
+      const isOlder = before !== null && tag !== null && name.startsWith('segments/');
+      if (isOlder) older.set(name, [...(older.get(name) ?? []), before.body]);
+      return tag;
+    },
+    removeOlder: async (name) => {
+      older.delete(name);
+    },
+  };
+  const bodies = () => [...older.values()].flat();
+  return {
+    store,
+    olderText: () =>
+      bodies()
+        .map((one) => everyFrame(Buffer.from(one)))
+        .join('\n'),
+  };
+}
+
 const verified = (store: ObjectStore) =>
   verifyArchive(new ArchiveReader(store), { trusted: [aSigner().verifier] });
 
@@ -169,7 +196,7 @@ describe('an erasure', () => {
     'killed %s each change verifies, and the erasure resumes',
     async (when) => {
       for (let left = 1; ; left += 1) {
-        const [store, state] = [writableStore(), { mark: null } as State];
+        const [{ store, olderText }, state] = [versionedStore(), { mark: null } as State];
         const writer = await aWriter({ store, state });
         await archived(writer, pages());
         await writer.close();
@@ -199,6 +226,7 @@ describe('an erasure', () => {
         ]);
         expect(erasures.length).toBeGreaterThanOrEqual(2);
         expect(await textsOf(store)).not.toContain(text);
+        expect([left, olderText().includes(text)]).toEqual([left, false]);
         expect(await store.read(requestPath(uid))).toBeNull();
         if (error === null && !kill.isDead) break;
         expect(left).toBeLessThan(40);
