@@ -14,7 +14,7 @@ import {
   type LogLevel,
   type OtlpCollector,
   type Route,
-  type Secret,
+  Secret,
 } from '../contracts/index.ts';
 import type { UpstreamSettings } from '../upstream/index.ts';
 import { type Blocks, readBlocks, validParts } from './blocks.ts';
@@ -72,6 +72,8 @@ export interface Config {
   } | null;
   readonly shutdown: { readonly timeoutMs: number };
   readonly log: { readonly level: LogLevel; readonly otlp: OtlpCollector | null };
+  /** The text of the file, in which literal secrets are as written. */
+  readonly text: Secret;
   /** The config as written, without its secrets, for commands that inspect a running process. */
   readonly kept: Json;
   /** References with a placeholder instead of a value, as written; each once. */
@@ -126,7 +128,7 @@ export function parseConfig(text: string, file: string, configEnv: Surroundings)
   }
   if (config === null || flaws.count > 0) throw new ConfigError(file, flaws.list('error'));
   const [notices, ignored] = [flaws.list('notice'), flaws.list('ignored')];
-  return { file, ...config, notices, ignored, unset: flaws.unset };
+  return { file, text: new Secret(() => text), ...config, notices, ignored, unset: flaws.unset };
 }
 
 /** The config of the valid blocks; null: an own block of the engine is invalid. */
@@ -134,7 +136,7 @@ function configOf(
   blocks: Blocks,
   file: string,
   configEnv: Surroundings,
-): Omit<Config, 'file' | 'notices' | 'ignored' | 'unset'> | null {
+): Omit<Config, 'file' | 'text' | 'notices' | 'ignored' | 'unset'> | null {
   const { tree, state, status, shutdown, log } = blocks;
   if (state === undefined || shutdown === undefined || log === undefined) return null;
   const parts = validParts(blocks);

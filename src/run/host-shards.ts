@@ -1,7 +1,8 @@
 // `sluice run` in a worker process (worker-pool.ts): runs the journeys of several shards, as its supervisor requests.
-// Invariants: a journey that fails ends alone; shards that start or reload together share one reading of the config and one
-// reader of the control topic.
+// Invariants: a journey that fails ends alone; a shard starts with the config that the supervisor runs, whatever the file has by
+// now; shards that start or reload together share one reading of the config and one reader of the control topic.
 
+import { readFileSync } from 'node:fs';
 import type { Control } from '../cluster/kafka.ts';
 import { type Config, loadConfig, reloadConfig } from '../config/index.ts';
 import { asExportError, type Log, type LogLevel, untilAborted } from '../contracts/index.ts';
@@ -10,6 +11,7 @@ import { refuseMoved } from './homes.ts';
 import { oneJourney, reportEnd } from './one-journey.ts';
 import { openOwnLog } from './own-log.ts';
 import type { Running } from './running.ts';
+import type { AcceptedConfig } from './shard-messages.ts';
 import { type HostedTurn, serveTurns } from './shard-worker.ts';
 import { type Processes, sharedProcesses } from './watch-configs.ts';
 import { requestCommands } from './worker-commands.ts';
@@ -63,12 +65,12 @@ async function workOn(
     stopMs = performance.now();
   });
   const read = async () => {
-    const part = turn.part(await shared.config(turn.reloads));
+    const part = turn.part(await shared.reload(turn.reloads));
     if (control !== null) refuseMoved(part, control);
     return part;
   };
   try {
-    const config = await read();
+    const config = turn.part(await shared.config(turn.config));
     const opened = await openOwnLog(config, logLevel);
     const log = opened.log.with({ shard: turn.shard });
     const own = { ...opened, log };
@@ -97,8 +99,9 @@ async function workOn(
 class Shared {
   readonly #deps: HostDeps;
   readonly #clock = systemClock();
-  #read: { readonly config: Promise<Config>; readonly at: number } | null = null;
-  #reloads = 0;
+  #started: { readonly key: string; readonly config: Promise<Config>; readonly at: number } | null =
+    null;
+  #reloaded: { readonly number: number; readonly config: Promise<Config> } | null = null;
   #control: Promise<Control> | null = null;
   readonly processes: Processes = sharedProcesses(this.#clock);
 
@@ -106,18 +109,31 @@ class Shared {
     this.#deps = deps;
   }
 
-  /** The config as its file is now. Rejects with a ConfigError. */
-  async config(reloads: number): Promise<Config> {
+  /** The config that a shard starts with. Rejects with a ConfigError if, for example, one of its secrets is missing. */
+  async config(accepted: AcceptedConfig): Promise<Config> {
     const now = this.#clock.monotonic();
-    if (this.#read === null || reloads > this.#reloads || now - this.#read.at > sharedMs) {
+    const key = JSON.stringify(accepted);
+    if (this.#started?.key !== key || now - this.#started.at > sharedMs) {
       const { file, env } = this.#deps;
-      // A shard that starts waits for no command.
-      const isReload = this.#read !== null && reloads > this.#reloads;
-      const read = isReload ? reloadConfig : loadConfig;
-      this.#reloads = Math.max(reloads, this.#reloads);
-      this.#read = { config: read(file, { env }), at: now };
+      const companies = new Map(accepted.companies);
+      const readFile = (path: string) => {
+        if (path === file) return Buffer.from(accepted.text);
+        const ids = companies.get(path);
+        return ids === undefined ? readFileSync(path) : Buffer.from(ids.join('\n'));
+      };
+      // A shard that starts waits for no command that has a value.
+      this.#started = { key, config: loadConfig(file, { env, readFile }), at: now };
     }
-    return await this.#read.config;
+    return await this.#started.config;
+  }
+
+  /** The config as its file is now, for the reload of this number. Rejects with a ConfigError. */
+  async reload(number: number): Promise<Config> {
+    if (this.#reloaded === null || number > this.#reloaded.number) {
+      const { file, env } = this.#deps;
+      this.#reloaded = { number, config: reloadConfig(file, { env }) };
+    }
+    return await this.#reloaded.config;
   }
 
   /** Read to its end, and followed for as long as this process runs; null: the state is not in Kafka. */
@@ -141,7 +157,7 @@ class Shared {
   async warm(): Promise<void> {
     await Promise.all([import('../cluster/kafka.ts'), import('./own-process-upgrade.ts')]);
     try {
-      await this.config(0);
+      await loadConfig(this.#deps.file, { env: this.#deps.env });
     } catch {
       // Each shard reports that when it starts.
     }

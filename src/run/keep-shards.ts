@@ -7,6 +7,8 @@ import { type EventTap, joinedTap, type TailWish } from '../watch/running-status
 import { MemberFile } from './member-note.ts';
 import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';
+import { planFrom } from './plan.ts';
+import { acceptedChanges } from './reload.ts';
 import { ShardSupervisor, type SupervisorDeps } from './shard-supervisor.ts';
 import { formsOf, judgeOf, openForm } from './tap-forms.ts';
 import { type BootTools, openTools } from './tools.ts';
@@ -22,7 +24,9 @@ export async function keepShards(
 ): Promise<number> {
   const tools = openTools(own.log);
   const member = deps.once ? null : new MemberFile(deps.config.state.dir, own.log);
+  const made = (config: Config) => ({ config, plan: planFrom(config, tools) });
   const supervisor = new ShardSupervisor({
+    refuse: (before, next) => void acceptedChanges(made(before), made(next), deps),
     ...{ ...deps, ...tools, workers: availableParallelism() },
     ...(member !== null && { member }),
   });

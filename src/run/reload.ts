@@ -73,9 +73,7 @@ class Reloader {
     const { log } = this.#deps.tools;
     try {
       const next = await this.#read();
-      const changes = changesBetween(this.#current, next);
-      refuseFixed(changes);
-      if (!this.#deps.removalAllowed) this.#refuseRemovals(next, changes);
+      const changes = acceptedChanges(this.#current, next, this.#deps);
       await this.#change(next, changes);
       this.#current = next;
       this.#deps.requests.follow(next.config);
@@ -96,17 +94,6 @@ class Reloader {
     const config = await read();
     const shared = sharedAfter(config, this.#current, tools);
     return { config, plan: planFrom(config, tools, shared), shared };
-  }
-
-  /** Companies may leave through their file, up to a limit; other streams and sinks may not. */
-  #refuseRemovals(next: Made, changes: Changes): void {
-    const { config, plan } = this.#current;
-    const companiesOf = (upstream: string) => config.upstreams[upstream]?.companies ?? [];
-    const removals = companyRemovals(companiesOf, next.config);
-    refuseManyRemoved(removals);
-    const may = streamsOfRemoved(removals, plan, next.plan);
-    const removed = changes.streams.removed.filter((stream) => !may.has(stream));
-    refuseRemoval({ ...changes, streams: { ...changes.streams, removed } });
   }
 
   /** Pages are kept for the sinks of both until it is clear which of the two runs. */
@@ -174,6 +161,28 @@ function sharedAfter(config: Config, before: Current, tools: BootTools): Current
       return [name, shared];
     }),
   );
+}
+
+/** The changes from a running config to the next. Throws an ExportError if they need a restart, or a permission. */
+export function acceptedChanges(
+  before: Made,
+  next: Made,
+  { removalAllowed }: Pick<ReloadDeps, 'removalAllowed'>,
+): Changes {
+  const changes = changesBetween(before, next);
+  refuseFixed(changes);
+  if (!removalAllowed) refuseRemovals(before, next, changes);
+  return changes;
+}
+
+/** Companies may leave through their file, up to a limit; other streams and sinks may not. */
+function refuseRemovals({ config, plan }: Made, next: Made, changes: Changes): void {
+  const companiesOf = (upstream: string) => config.upstreams[upstream]?.companies ?? [];
+  const removals = companyRemovals(companiesOf, next.config);
+  refuseManyRemoved(removals);
+  const may = streamsOfRemoved(removals, plan, next.plan);
+  const removed = changes.streams.removed.filter((stream) => !may.has(stream));
+  refuseRemoval({ ...changes, streams: { ...changes.streams, removed } });
 }
 
 function refuseFixed({ fixed }: Changes): void {

@@ -2,6 +2,7 @@
 // the journeys of several shards, so each message names its turn: one run of a shard in a worker, from start to end.
 // Both processes have the same version, since one has started the other.
 
+import type { Config } from '../config/index.ts';
 import { asExportError, type ErrorCode, ExportError } from '../contracts/index.ts';
 import type { StatusMoment, TailTake, TailWish } from '../watch/running-status.ts';
 import type { ReloadReason } from './reload-requests.ts';
@@ -16,10 +17,23 @@ export interface SentError {
   readonly next: string;
 }
 
+/** The files of a config that runs: the present ones may have faults, or drop what a reload must not drop. */
+export interface AcceptedConfig {
+  /** The text of the config file. */
+  readonly text: string;
+  /** Companies by the path of their file. */
+  readonly companies: readonly (readonly [path: string, ids: readonly string[]])[];
+}
+
 /** A message to a turn. */
 export type ToTurn =
-  /** Start; `once`: read to the tail, deliver, then end. */
-  | { readonly say: 'start'; readonly shard: number; readonly once: boolean }
+  /** Start with this config; `once`: read to the tail, deliver, then end. */
+  | {
+      readonly say: 'start';
+      readonly shard: number;
+      readonly once: boolean;
+      readonly config: AcceptedConfig;
+    }
   /** End in order. */
   | { readonly say: 'stop'; readonly why: string }
   /** Read the config again; turns that get the same number share one reading. */
@@ -68,6 +82,14 @@ export interface ToWorker {
 
 /** From a worker process; without a turn: a sign that it responds. */
 export type FromWorker = { readonly turn: number; readonly message: FromTurn } | { turn: null };
+
+/** A running config as it is sent. */
+export function acceptedOf({ text, upstreams }: Config): AcceptedConfig {
+  const companies = Object.values(upstreams).flatMap(({ companies: ids, companiesFile }) =>
+    companiesFile === undefined ? [] : [[companiesFile.path, ids] as const],
+  );
+  return { text: text.reveal(), companies };
+}
 
 /** An error as it is sent. */
 export function sentError(error: unknown, doing: string): SentError {

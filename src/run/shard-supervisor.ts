@@ -15,7 +15,8 @@ import { storeDeployment } from './deployment.ts';
 import type { Drains } from './drains.ts';
 import { agreeOnHomes } from './homes.ts';
 import type { MemberFile } from './member-note.ts';
-import type { ReloadRequests } from './reload-requests.ts';
+import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
+import { acceptedOf } from './shard-messages.ts';
 import { ShardTally } from './shard-tally.ts';
 import type { ShardTurn } from './shard-turn.ts';
 import { WorkerPool } from './worker-pool.ts';
@@ -35,6 +36,8 @@ export interface SupervisorDeps {
   readonly requests?: ReloadRequests | undefined;
   /** A changed config may remove streams and sinks. */
   readonly removalAllowed: boolean;
+  /** Throws if a reload may not replace the first config by the second one; default: any change is accepted. */
+  readonly refuse?: ((before: Config, next: Config) => void) | undefined;
   /** The note of this process for commands on this machine; default: none. */
   readonly member?: Pick<MemberFile, 'note'> | undefined;
   readonly clock: Clock;
@@ -62,6 +65,9 @@ export class ShardSupervisor {
   /** The membership in the group, while the supervisor runs. */
   #member: GroupMember | null = null;
   #reloadsSeen = 0;
+  #lastReason: ReloadReason = 'the file has changed';
+  /** The file has a config that does not run. */
+  #isRefused = false;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
@@ -211,11 +217,16 @@ export class ShardSupervisor {
     const ending = AbortSignal.any([drains.orDrained(stop), moved.signal]);
     try {
       const once = this.#deps.once || isLeft;
-      const turn = await this.#pool.start({ shard, once, ownership, clock }, ending);
+      const running = this.#config;
+      const config = acceptedOf(running);
+      const turn = await this.#pool.start({ shard, once, config, ownership, clock }, ending);
       if (turn === null) return 0;
       own.turn = turn;
       this.#turns.set(shard, turn);
       this.#tally.started(shard, turn);
+      // It reports the refused config, or gets the one that was accepted while it waited for a worker.
+      if (this.#isRefused || running !== this.#config)
+        turn.reload(this.#lastReason, this.#reloadsSeen);
       const end = () => {
         turn.stop(String(ending.reason?.message));
         if (!moved.signal.aborted) return;
@@ -248,35 +259,52 @@ export class ShardSupervisor {
 
   /** Serves the shards of a changed config. Each worker reads the config of its shards by itself. */
   async #reloads(member: GroupMember, stop: AbortSignal): Promise<void> {
-    const { requests, env, config, log, removalAllowed } = this.#deps;
+    const { requests } = this.#deps;
     while (requests !== undefined) {
       const reason = await requests.next(stop);
       this.#reloadsSeen += 1;
-      for (const one of this.#turns.values()) one.reload(reason, this.#reloadsSeen);
-      try {
-        const next = await reloadConfig(config.file, { env });
-        requests.follow(next);
-        const requested = new Set(shardsOf({ ...next, state: config.state }));
-        const dropped = shardsOf(this.#config).filter((shard) => !requested.has(shard));
-        // Its worker refuses a config that removes its streams.
-        if (dropped.length > 0 && !removalAllowed) continue;
-        const { control } = this.#deps.drains;
-        if (control)
-          await agreeOnHomes({ ...next, state: config.state }, { ...this.#deps, control });
-        this.#config = { ...next, state: this.#config.state };
-        this.#print = printAfter(this.#print, printOf(next), removalAllowed);
-        if (control) storeDeployment(next.state.kafka, { ...this.#deps, control });
-        for (const shard of requested) this.#serve(member, shard, stop);
-        for (const shard of dropped) {
-          this.#served.get(shard)?.end(new Error('the config has no more work for it'));
-          this.#served.delete(shard);
-        }
-      } catch (error) {
-        const { message } = asExportError(error, 'reading the config again');
-        log.warn('shard_config_not_reloaded', 'config reload failed; keeping the running config', {
-          error: message.split('\n')[0] ?? '',
-        });
+      this.#lastReason = reason;
+      const notified = new Set(this.#turns.values());
+      for (const one of notified) one.reload(reason, this.#reloadsSeen);
+      this.#isRefused = !(await this.#accept(requests, member, stop));
+      // Those that have started meanwhile, with the config before.
+      for (const one of this.#turns.values())
+        if (!notified.has(one)) one.reload(reason, this.#reloadsSeen);
+    }
+  }
+
+  /** Reads the config again; false: it does not run. */
+  async #accept(
+    requests: ReloadRequests,
+    member: GroupMember,
+    stop: AbortSignal,
+  ): Promise<boolean> {
+    const { env, config, log, removalAllowed, refuse } = this.#deps;
+    try {
+      const next = await reloadConfig(config.file, { env });
+      requests.follow(next);
+      const requested = new Set(shardsOf({ ...next, state: config.state }));
+      const dropped = shardsOf(this.#config).filter((shard) => !requested.has(shard));
+      // Its worker refuses a config that removes its streams.
+      if (dropped.length > 0 && !removalAllowed) return false;
+      refuse?.(this.#config, next);
+      const { control } = this.#deps.drains;
+      if (control) await agreeOnHomes({ ...next, state: config.state }, { ...this.#deps, control });
+      this.#config = { ...next, state: this.#config.state };
+      this.#print = printAfter(this.#print, printOf(next), removalAllowed);
+      if (control) storeDeployment(next.state.kafka, { ...this.#deps, control });
+      for (const shard of requested) this.#serve(member, shard, stop);
+      for (const shard of dropped) {
+        this.#served.get(shard)?.end(new Error('the config has no more work for it'));
+        this.#served.delete(shard);
       }
+      return true;
+    } catch (error) {
+      const { message } = asExportError(error, 'reading the config again');
+      log.warn('shard_config_not_reloaded', 'config reload failed; keeping the running config', {
+        error: message.split('\n')[0] ?? '',
+      });
+      return false;
     }
   }
 }

@@ -7,7 +7,13 @@ import type { RetryRequest } from '../pipeline.ts';
 import type { StatusMoment, TailView, TailWish } from '../watch/running-status.ts';
 import type { ReloadReason } from './reload-requests.ts';
 import { uptimeMs } from './shard-child.ts';
-import { type FromTurn, type SentError, sentError, type ToTurn } from './shard-messages.ts';
+import {
+  type AcceptedConfig,
+  type FromTurn,
+  type SentError,
+  sentError,
+  type ToTurn,
+} from './shard-messages.ts';
 import { ShardTails } from './shard-tail.ts';
 
 /** Dependencies of a turn. */
@@ -15,6 +21,8 @@ export interface ShardTurnDeps {
   readonly shard: number;
   /** It ends by itself after all is read and delivered. */
   readonly once: boolean;
+  /** The config that it starts with. */
+  readonly config: AcceptedConfig;
   readonly ownership: Pick<Ownership, 'contact' | 'givenUp' | 'confirm'>;
   readonly clock: Clock;
 }
@@ -40,7 +48,8 @@ export class ShardTurn {
     this.#say = say;
     this.#tails = new ShardTails(say);
     this.#begunAt = deps.clock.monotonic();
-    say({ say: 'start', shard: deps.shard, once: deps.once });
+    const { shard, once, config } = deps;
+    say({ say: 'start', shard, once, config });
     this.look();
   }
 

@@ -17,6 +17,7 @@ import type { EventTap, StatusMoment } from '../watch/running-status.ts';
 import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
 import { uptimeMs } from './shard-child.ts';
 import {
+  type AcceptedConfig,
   type FromTurn,
   type FromWorker,
   receivedError,
@@ -66,8 +67,8 @@ export function serveTurns(
     );
   }
   const turns = new Map<number, HostedTurn>();
-  const begin = (id: number, shard: number, once: boolean) => {
-    const turn = new HostedTurn({ shard, once }, own, id);
+  const begin = (id: number, start: TurnStart) => {
+    const turn = new HostedTurn(start, own, id);
     turns.set(id, turn);
     const end = (code: number) => {
       turns.delete(id);
@@ -79,7 +80,7 @@ export function serveTurns(
   own.on('message', ({ turn: id, message }) => {
     // A value of a command names no turn (worker-commands.ts).
     if (message === undefined) return;
-    if (message.say === 'start') begin(id, message.shard, message.once);
+    if (message.say === 'start') begin(id, message);
     else turns.get(id)?.received(message);
   });
   // The supervisor is gone, and its membership too: this process ends like a crash, which loses nothing.
@@ -99,11 +100,16 @@ export function serveTurns(
   };
 }
 
+/** The message that starts a turn. */
+type TurnStart = Omit<Extract<ToTurn, { say: 'start' }>, 'say'>;
+
 /** The turn of a shard in a worker process. */
 export class HostedTurn {
   readonly shard: number;
   /** The shard is read to its tail and delivered, then the turn ends. */
   readonly once: boolean;
+  /** The config that it starts with. */
+  readonly config: AcceptedConfig;
   /** Aborts when the turn must end in order. */
   readonly stop: AbortSignal;
   /** Requests to read the config again. */
@@ -120,13 +126,10 @@ export class HostedTurn {
   #answered: ToTurn | null = null;
   #lost: ToTurn | null = null;
 
-  constructor(
-    { shard, once }: { readonly shard: number; readonly once: boolean },
-    own: WorkerSelf,
-    id: number,
-  ) {
+  constructor({ shard, once, config }: TurnStart, own: WorkerSelf, id: number) {
     this.shard = shard;
     this.once = once;
+    this.config = config;
     this.stop = this.#stop.signal;
     this.requests = this.#reloads;
     this.#own = own;

@@ -20,9 +20,10 @@ test('a turn reports why the supervisor had no answer of the group, until the gr
   const contact = new GroupContact(sessionMs, { clock, log });
   const answered = () => contact.note({ monotonic: clock.monotonic(), now: clock.now() });
   answered();
-  const hosted = new HostedTurn({ shard: 0, once: false }, {} as never, 1);
+  const start = { shard: 0, once: false, config: { text: '', companies: [] } };
+  const hosted = new HostedTurn(start, {} as never, 1);
   const ownership = { contact, givenUp: 0, confirm: async () => 0 };
-  const turn = new ShardTurn({ shard: 0, once: false, ownership, clock }, (message: ToTurn) =>
+  const turn = new ShardTurn({ ...start, ownership, clock }, (message: ToTurn) =>
     hosted.received(message),
   );
   const { hasContact } = hosted.membership(sessionMs, { clock, log }, () => undefined);

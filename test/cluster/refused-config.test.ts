@@ -1,0 +1,89 @@
+// A config file that the processes of several shards refuse, on a real Apache Kafka: a shard that starts meanwhile, since its
+// worker or its process was killed, runs with the config that was accepted last.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type RunningSluice, startSluice } from '../support/cli.ts';
+import { someEdges } from '../support/edges.ts';
+import { type HttpReceiver, startHttpReceiver } from '../support/http-receiver.ts';
+import { kafkaBrokers } from '../support/kafka.ts';
+import { freePort, tempDir, waitUntil } from '../support/temp.ts';
+
+const names = ['east', 'west'];
+const events = 20;
+
+/** The uids of the events that a receiver has accepted. */
+function receivedBy({ requests }: HttpReceiver): ReadonlySet<string> {
+  const lines = requests.flatMap(({ body }) => body.toString('utf8').split('\n'));
+  return new Set(
+    lines.filter((line) => line !== '').map((line): string => JSON.parse(line).metadata.uid),
+  );
+}
+
+const linesOf = ({ stderr }: RunningSluice, event: string) =>
+  stderr.filter((line) => line.includes(`"event":"${event}"`));
+
+test.each([
+  ['has a fault', (text: string) => text.replace('sources:', 'sauces:')],
+  ['drops a sink', (text: string) => text.replace(/^ {2}es: .*\n/m, '')],
+])(
+  'a shard that starts while its config file %s runs with the accepted config',
+  async (_, change) => {
+    const brokers = JSON.stringify(await kafkaBrokers());
+    const prefix = `p-${crypto.randomUUID()}`;
+    const { upstreams, env, apart, grow } = await someEdges(names, events);
+    const receivers = { siem: await startHttpReceiver(), es: await startHttpReceiver() };
+    const dir = tempDir();
+    const ports = { one: await freePort(), two: await freePort() };
+    const config = (instance: 'one' | 'two', shards: number) => {
+      const file = join(dir, `${instance}.yaml`);
+      const kafka = `brokers: ${brokers}, prefix: ${prefix}, shards: ${shards}, session_timeout: 6s, instance: ${instance}`;
+      writeFileSync(
+        file,
+        `state: { dir: ${dir}/${instance}, kafka: { ${kafka} } }
+${upstreams}
+sources:
+${names.map((name) => `  ${name}: { type: audit_events, upstream: ${name}, every: 500ms }`).join('\n')}
+sinks:
+${Object.entries(receivers)
+  .map(([name, { url }]) => `  ${name}: { type: http, url: "${url}/in", format: json }\n`)
+  .join('')}
+status: { listen: 127.0.0.1:${ports[instance]} }
+`,
+      );
+      return file;
+    };
+    const shards = apart((count) => config('one', count));
+    const files = [config('one', shards), config('two', shards)];
+    const [one, two] = files.map((file) => startSluice(['run', '-c', file], { env }));
+    if (one === undefined || two === undefined) throw new Error('there are two');
+    const all = (count: number) =>
+      waitUntil(() => Object.values(receivers).every((each) => receivedBy(each).size >= count), {
+        what: () => `${count} events at both; ${one.stderr.slice(-5)} ${two.stderr.slice(-5)}`,
+      });
+    await waitUntil(() => [one, two].every((each) => linesOf(each, 'running').length > 0), {
+      what: 'a shard in each process',
+    });
+    await all(names.length * events);
+
+    for (const file of files) writeFileSync(file, change(readFileSync(file, 'utf8')));
+    await one.waitForLine('"event":"config_not_reloaded"');
+    await two.waitForLine('"event":"config_not_reloaded"');
+    const workers = linesOf(two, 'shard_worker_started').map(
+      (line) => (JSON.parse(line) as { pid: number }).pid,
+    );
+    for (const pid of new Set(workers)) process.kill(pid, 'SIGKILL');
+    await one.kill('SIGKILL');
+    grow(events);
+    await all(2 * names.length * events);
+
+    const metrics = async () => await (await fetch(`http://127.0.0.1:${ports.two}/metrics`)).text();
+    await waitUntil(async () => /^sluice_config_reload_refused 1$/m.test(await metrics()), {
+      what: 'the refused file to be shown',
+    });
+    expect((await two.kill('SIGTERM')).exitCode).toBe(0);
+    for (const each of Object.values(receivers)) await each.close();
+  },
+  300_000,
+);
