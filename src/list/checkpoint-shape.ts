@@ -103,6 +103,10 @@ const memory = z.object({
   horizon: z.number().nullable().default(null),
   /** `ignore` of the last poll: dotted paths that are not content. */
   ignore: z.array(z.string()).default([]),
+  /** Earlier settings of `ignore`, under which records without ids were stored up to an event time; newest last. */
+  ignoredBefore: z
+    .array(z.strictObject({ paths: z.array(z.string()), upTo: z.number().nullable() }))
+    .default([]),
   /**
    * Blocks of identities up to this one were made by other rules: by version 0.1.0, whose checkpoints lack this key, or
    * with another `ignore`.

@@ -75,6 +75,7 @@ export function freshCheckpoint(parts: {
       remembered: [],
       horizon: null,
       ignore,
+      ignoredBefore: [],
       olderUpTo,
       drift: null,
     },

@@ -8,7 +8,7 @@
 
 import { hash } from 'node:crypto';
 import { identityBytes } from '../contracts/index.ts';
-import type { RecordList } from '../tools/index.ts';
+import { contentWithout, IgnoredPaths, type RecordList } from '../tools/index.ts';
 import { asWords, identityWords, keyBytes } from './repeats.ts';
 
 const quote = 0x22;
@@ -32,6 +32,21 @@ export interface Identified {
   readonly records: RecordList;
 }
 
+/** A key under which another `ignore` has stored a record without id. */
+export interface OlderKey {
+  readonly key: Uint32Array;
+  /** It compares all that the present key compares, and more. */
+  readonly isFiner: boolean;
+  /** Records that happened later were never stored under it, epoch milliseconds; null: unknown. */
+  readonly upTo: number | null;
+}
+
+/** An earlier setting of `ignore`. `upTo`: the latest event time that was read under it, epoch milliseconds. */
+export interface EarlierIgnore {
+  readonly paths: readonly string[];
+  readonly upTo: number | null;
+}
+
 /** Makes identities for one stream. */
 export class Identifier {
   /** As JSON, because a name could contain any separator. */
@@ -40,6 +55,8 @@ export class Identifier {
   #named: Buffer | null = null;
   /** Prefix of the hash input of a record without id; null: each record had an id so far. */
   #unnamed: Buffer | null = null;
+  /** Earlier settings of `ignore`; `ignored` null: none, so the bytes count. */
+  #earlier: readonly (Omit<OlderKey, 'key'> & { readonly ignored: IgnoredPaths | null })[] = [];
 
   constructor({ source, company, stream }: IdentitySettings) {
     this.#prefix = JSON.stringify([source, company, stream]);
@@ -83,15 +100,34 @@ export class Identifier {
     return hash('sha256', Buffer.concat([digest, Buffer.from(`twin\0${n}`)]), 'latin1');
   }
 
-  /**
-   * The key that older rules gave this record. With an id: version 0.1.0's key, from the id alone. Without an id and
-   * with `ignore`: the key of its bytes. Null: there is no other key.
-   */
-  older({ records, named }: Identified, index: number): Uint32Array | null {
-    if (named[index] === 1) {
-      return keyOf(hash('sha256', `${this.#prefix}${idOf(records.idText(index))}`, 'buffer'));
-    }
-    return records.reduced[index] === 1 ? keyOf(this.#bytesDigest(records, index)) : null;
+  /** The key that version 0.1.0 gave this record with an id: from the id alone. */
+  older({ records }: Identified, index: number): Uint32Array {
+    return keyOf(hash('sha256', `${this.#prefix}${idOf(records.idText(index))}`, 'buffer'));
+  }
+
+  /** Records without ids may be stored by the keys of these earlier settings of `ignore`. */
+  setEarlier(earlier: readonly EarlierIgnore[], present: readonly string[]): void {
+    const all = [{ paths: [], upTo: null }, ...earlier].map(({ paths, upTo }) => ({
+      ignored: paths.length === 0 ? null : new IgnoredPaths(paths),
+      isFiner: paths.every((path) => present.includes(path)),
+      upTo,
+    }));
+    // Two of them may give a record the same key: the one with the strictest rule counts, and the newest of these.
+    this.#earlier = all.toReversed().sort((a, b) => Number(a.isFiner) - Number(b.isFiner));
+  }
+
+  /** The other keys that this record without id may have had, each once. */
+  olderKeys({ records, words }: Identified, index: number): readonly OlderKey[] {
+    const at = index * identityWords;
+    const seen = [words.subarray(at, at + identityWords - 1)];
+    return this.#earlier.flatMap(({ ignored, isFiner, upTo }) => {
+      const content = ignored && contentWithout(records.raw(index), ignored);
+      const digest = content ? this.#contentDigest(content) : this.#bytesDigest(records, index);
+      const key = keyOf(digest);
+      if (seen.some((other) => key.every((word, i) => word === other[i]))) return [];
+      seen.push(key);
+      return [{ key, isFiner: isFiner || content === null, upTo }];
+    });
   }
 
   /** The uid of a condition or change of this stream, from the parts that distinguish it. */
@@ -101,8 +137,12 @@ export class Identifier {
 
   #unnamedDigest(records: RecordList, index: number): Buffer {
     if (records.reduced[index] !== 1) return this.#bytesDigest(records, index);
-    const content = `${records.contents[index * 2]}.${records.contents[index * 2 + 1]}.`;
-    return hash('sha256', `${this.#prefix}d\0${content}`, 'buffer');
+    const { contents } = records;
+    return this.#contentDigest([contents[index * 2] ?? 0, contents[index * 2 + 1] ?? 0]);
+  }
+
+  #contentDigest([first, second]: readonly [number, number]): Buffer {
+    return hash('sha256', `${this.#prefix}d\0${first}.${second}.`, 'buffer');
   }
 
   #bytesDigest(records: RecordList, index: number): Buffer {

@@ -1,7 +1,6 @@
 // Decides which records of a page are new. A record with an id is new if its content is not known under that id. If the
 // id is known, the record is another version: reported as one, or held back while most re-read records differ
-// (drift.ts). Records without ids are counted: the n-th equal record is new if fewer than n are stored. So true twins
-// stay two, and a page that is read again yields nothing. The counting depends on the page's role in its walk:
+// (drift.ts). Records without ids are counted (idless.ts). What counts as new depends on the page's role in its walk:
 //
 // - resume: the page where a tail walk starts; its records of the last reading are known, the rest is new
 // - onward: pages after it, never read before; all records are new
@@ -16,11 +15,12 @@
 import { uidBytes } from '../contracts/index.ts';
 import { movedIn, type ReReadDrift } from './drift.ts';
 import type { Identified, Identifier } from './identity.ts';
+import { type Counted, idlessCounter } from './idless.ts';
 import type { KeyTable } from './key-table.ts';
 import { olderCheck } from './older-check.ts';
 import type { Page } from './page.ts';
 import { recordTime } from './record-time.ts';
-import { asWords, identityWords, keyBytes, type Repeats } from './repeats.ts';
+import { identityWords, passedOnKey, type Repeats } from './repeats.ts';
 
 /** A page's role in the walk that reads it. */
 export type PageRole = 'resume' | 'onward' | 'known';
@@ -97,11 +97,13 @@ export function judgePage(question: JudgedPage, memory: JudgeDeps): Judged {
   const { identifier, repeats, drift } = memory;
   const { words, named } = identified;
   weigh(question, memory);
-  const count = counter(question);
+  const count = idlessCounter(question, memory);
   const fresh: number[] = [];
   const changed: number[] = [];
   const uids = Buffer.allocUnsafeSlow(identified.count * uidBytes);
-  const identities = new Uint32Array(identified.count * identityWords);
+  // An adopted record without id has two.
+  const rows = repeats.hasOlder ? 2 * identified.count : identified.count;
+  const identities = new Uint32Array(rows * identityWords);
   let alreadyKnown = 0;
   let joined = true;
   const note = (i: number, value: number, anchored: boolean) => {
@@ -112,14 +114,29 @@ export function judgePage(question: JudgedPage, memory: JudgeDeps): Judged {
     repeats.add(identities, to, anchored);
     if (named[i] === 1) question.readBefore?.seen.set(identities, to, 0);
   };
+  const notePassedOn = ({ key, passedOn }: NonNullable<Counted['adopted']>) => {
+    const to = (fresh.length + alreadyKnown) * identityWords;
+    identities.set(passedOnKey(key, 0), to);
+    identities[to + identityWords - 1] = passedOn;
+    repeats.add(identities, to, true);
+  };
   for (let i = 0; i < identified.count; i += 1) {
     const at = i * identityWords;
     const isNamed = named[i] === 1;
     const match = isNamed ? matchOf(identified, i, memory) : 'new';
+    const counted = isNamed ? null : count(i);
     // The value of a record without id is its number among its twins; with an id there is none.
-    const n = isNamed ? 0 : count(i, identified, heldLike(identified, i, memory));
-    if (isNamed ? match === 'known' : n === 0) {
-      joined &&= repeats.isAnchored(words, at);
+    const n = counted?.n ?? 0;
+    if (counted === null ? match === 'known' : n === 0) {
+      joined &&= counted?.isAnchored ?? repeats.isAnchored(words, at);
+      continue;
+    }
+    if (counted?.adopted) {
+      note(i, n, counted.isAnchored);
+      alreadyKnown += 1;
+      notePassedOn(counted.adopted);
+      alreadyKnown += 1;
+      joined &&= counted.isAnchored;
       continue;
     }
     const isVersion = match === 'version';
@@ -180,26 +197,14 @@ function matchOf(
   if (repeats.hasOlder) {
     if (isKnownId && !repeats.seenSince(words, at)) return 'adopted';
     const key = identifier.older(identified, index);
-    const value = key === null ? -1 : repeats.value(key, 0);
-    if (key !== null && value > 0) {
+    const value = repeats.value(key, 0);
+    if (value > 0) {
       const is = repeats.hasChecked(key, value, olderCheck(records.raw(index)));
       return is ? 'adopted' : 'version';
     }
     if (value === 0 && !isKnownId) return 'adopted';
   }
   return isKnownId ? 'version' : 'new';
-}
-
-/** Number of stored records equal to this one, which has no id. */
-function heldLike(
-  identified: Identified,
-  index: number,
-  { identifier, repeats }: JudgeDeps,
-): number {
-  const held = repeats.value(identified.words, index * identityWords);
-  if (held >= 0 || !repeats.hasOlder) return Math.max(0, held);
-  const older = identifier.older(identified, index);
-  return older === null ? 0 : Math.max(0, repeats.value(older, 0));
 }
 
 /**
@@ -243,42 +248,4 @@ function isReadAgain(question: JudgedPage, index: number): boolean {
 
 function timeIn({ page, time }: JudgedPage, index: number): number | null {
   return recordTime(page.records.at(index) ?? null, time);
-}
-
-/** For a record without id: its number among its twins if it is new, else 0. */
-function counter({
-  reading,
-  counts,
-  overlap,
-  resumePage,
-}: JudgedPage): (index: number, identified: Identified, held: number) => number {
-  const before = reading === 'resume' && resumePage !== null ? tally(resumePage) : new Map();
-  return (index, identified, held) => {
-    if (index < overlap) return 0;
-    if (reading === 'onward') return held + 1;
-    const key = keyText(identified.words, index * identityWords);
-    if (reading === 'known') {
-      const n = (counts.get(key) ?? 0) + 1;
-      counts.set(key, n);
-      return n > held ? n : 0;
-    }
-    const left = before.get(key) ?? 0;
-    if (left === 0) return held + 1;
-    before.set(key, left - 1);
-    return 0;
-  };
-}
-
-function tally(keys: Uint8Array): Map<string, number> {
-  const words = asWords(keys);
-  const counts = new Map<string, number>();
-  for (let at = 0; at < words.length; at += keyBytes / 4) {
-    const key = keyText(words, at);
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return counts;
-}
-
-function keyText(words: Uint32Array, at: number): string {
-  return `${words[at]}.${words[at + 1]}.${words[at + 2]}.${words[at + 3]}`;
 }

@@ -25,6 +25,9 @@ interface MemoryDeps {
   readonly patienceMs: number;
 }
 
+/** Earlier settings of `ignore` that are remembered. */
+const earlierMax = 4;
+
 /** See the head of this file. */
 export class RecordMemory {
   readonly identifier: Identifier;
@@ -49,6 +52,7 @@ export class RecordMemory {
   /** Loads the stored identities. */
   load(identities: StreamMemory['identities'], { start, memory }: ListCheckpoint): void {
     const repeats = new Repeats();
+    this.identifier.setEarlier(memory.ignoredBefore, memory.ignore);
     for (const { block, bytes } of identities) {
       const isAnchored = start.openWalk === null || block < start.openWalk.block;
       if (block <= memory.olderUpTo) repeats.addOlder(asWords(bytes), isAnchored);
@@ -133,5 +137,25 @@ export function underIgnore(
   }
   // Records without ids were counted by the content under the old `ignore`.
   const recount = memory.nameless ? { end: { countAnew: true, resumePage: null } } : {};
-  return joinedChange(held, { memory: { ignore, olderUpTo: newest, drift: null }, ...recount });
+  const ignoredBefore = earlierOf(memory, ignore);
+  return joinedChange(held, {
+    memory: { ignore, ignoredBefore, olderUpTo: newest, drift: null },
+    ...recount,
+  });
+}
+
+/** The earlier settings of `ignore`, newest last; none of them is empty, because records are always looked for by bytes. */
+function earlierOf(
+  { ignore: last, ignoredBefore, nameless, watermark }: ListCheckpoint['memory'],
+  ignore: readonly string[],
+): ListCheckpoint['memory']['ignoredBefore'] {
+  if (!nameless) return ignoredBefore;
+  const isOther = (paths: readonly string[], other: readonly string[]) =>
+    JSON.stringify(paths) !== JSON.stringify(other);
+  return [
+    ...ignoredBefore.filter(({ paths }) => isOther(paths, last)),
+    { paths: last, upTo: watermark },
+  ]
+    .filter(({ paths }) => paths.length > 0 && isOther(paths, ignore))
+    .slice(-earlierMax);
 }

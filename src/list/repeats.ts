@@ -53,6 +53,11 @@ export class Repeats {
     return this.#since !== null;
   }
 
+  /** How many of a key's records count under a later key (idless.ts). */
+  passedOn(words: Uint32Array, at: number): number {
+    return Math.max(0, this.value(passedOnKey(words, at), 0));
+  }
+
   /** True if an identity with this id was added after those of older rules. */
   seenSince(words: Uint32Array, at: number): boolean {
     return this.#since === null || this.#since.hasFirstHalf(words, at);
@@ -107,6 +112,13 @@ export class Repeats {
 /** The key under which an older checksum of an id is kept. */
 function checkedKey(words: Uint32Array, at: number, check: number): Uint32Array {
   return Uint32Array.of(words[at] ?? 0, words[at + 1] ?? 0, check, words[at + 2] ?? 0);
+}
+
+/** The key under which is stored how many of a key's records count under a later key. */
+export function passedOnKey(words: Uint32Array, at: number): Uint32Array {
+  return Uint32Array.of(
+    ...[words[at] ?? 0, words[at + 1] ?? 0, words[at + 2] ?? 0, ~(words[at + 3] ?? 0)],
+  );
 }
 
 /** Stored identities as words. */

@@ -3,7 +3,8 @@
 // findings do not depend on which of them scanned a record.
 
 import { hash } from 'node:crypto';
-import type { JsonScan } from './json-scan.ts';
+import type { IgnoredPaths } from './json-keys.ts';
+import { JsonScan } from './json-scan.ts';
 import { skipSpace } from './json-tokens.ts';
 import {
   escapedKeysFlag,
@@ -120,4 +121,17 @@ class Rows {
 function digestOf(record: Uint8Array): readonly [number, number] {
   const digest = hash('sha256', record, 'buffer');
   return [digest.readInt32BE(0), digest.readInt32BE(4)];
+}
+
+/**
+ * The digest of one record's content without these paths, as `contents` has it; null if the record has none of them.
+ */
+export function contentWithout(
+  record: Uint8Array,
+  ignored: IgnoredPaths,
+): readonly [number, number] | null {
+  const scan = new JsonScan(record, null, ignored);
+  scan.value(0);
+  if (!scan.ignored) return null;
+  return scan.repeatedKeys ? digestOf(record) : [scan.digest1, scan.digest2];
 }

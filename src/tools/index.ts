@@ -18,8 +18,10 @@ export {
 } from './filter.ts';
 export { fingerprintOf, otherThan, refreshSecrets } from './fingerprint.ts';
 export { foldedName, foldedPath } from './folded-name.ts';
+export { contentWithout } from './found-records.ts';
 export { free, GrowingBody } from './growing-body.ts';
 export { boundHeapGrowth } from './heap.ts';
+export { IgnoredPaths } from './json-keys.ts';
 export { heldNestingMax, JsonScan, nestingMax, TooDeep } from './json-scan.ts';
 export { digitsKept, skipSpace } from './json-tokens.ts';
 export { losslessBytes, losslessText, shownText, unescapedBytes } from './lossless-text.ts';
