@@ -46,6 +46,11 @@ export class Lookups {
     this.requested = requested;
   }
 
+  /** The paths that are requested. */
+  get paths(): readonly string[] {
+    return this.requested.map((name) => paths[name]);
+  }
+
   /** The look-ups known so far. */
   get names(): NumberNames {
     return this.#names;

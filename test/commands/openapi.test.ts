@@ -110,7 +110,7 @@ test('a description with a smaller limit, other names and another scope', () => 
     },
   };
 
-  const notes = describedStreams(described, '/v1', [timed], 'events:read');
+  const notes = describedStreams(described, '/v1', [timed], { scope: 'events:read' });
 
   expect(notes).toEqual([
     expect.stringMatching(/allows limit up to 7 for .*, and page_limit is \d+/),
@@ -119,7 +119,16 @@ test('a description with a smaller limit, other names and another scope', () => 
     expect.stringMatching(/requires the scope things:read for .*; auth\.scope does not have it/),
   ]);
   schema.$ref = '#/components/schemas/Loop';
-  expect(describedStreams(described, '/v1', [timed], 'things:read')).toHaveLength(1);
+  expect(describedStreams(described, '/v1', [timed], { scope: 'things:read' })).toHaveLength(1);
+});
+
+test('a path that look-ups read is no endpoint that is left out', () => {
+  const lookup = '/api/firewall/v1/ip-protocols';
+  const described = { paths: { [`/v1${lookup}`]: { get: {} }, [`/v1${lookup}-old`]: { get: {} } } };
+
+  const notes = describedStreams(described, '/v1', [], { lookups: [lookup] });
+
+  expect(notes).toEqual([expect.stringMatching(/no source here reads: \S+-old$/)]);
 });
 
 async function checked(fault: FaultScript) {

@@ -305,9 +305,11 @@ function streamsTo(sink: string, { sources, routes }: WholePlan) {
 export async function* descriptionNotes({ upstreams, sources }: WholePlan): AsyncGenerator<string> {
   const { openApiNotes } = await import('./openapi.ts');
   for (const [name, upstream] of upstreams) {
-    const streams = sources.flatMap((one) => (one.upstream === name ? one.streams : []));
+    const own = sources.filter((one) => one.upstream === name);
+    const streams = own.flatMap((one) => one.streams);
+    const lookups = own.flatMap((one) => one.lookups?.paths ?? []);
     const signal = AbortSignal.timeout(answerWithinMs);
-    for (const note of await openApiNotes(upstream, streams, signal)) {
+    for (const note of await openApiNotes(upstream, streams, signal, lookups)) {
       yield `upstream ${name}: ${note}`;
     }
   }

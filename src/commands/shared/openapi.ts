@@ -21,17 +21,19 @@ const notesMax = 20;
 const namedMax = 5;
 const nameLengthMax = 120;
 
-/** Notes on an upstream's description and the streams that are read there. Never throws. */
+/** Notes on an upstream's description, and the streams and `lookups` (paths) that are read there. Never throws. */
 export async function openApiNotes(
   upstream: UpstreamClient,
   streams: readonly Stream[],
   signal: AbortSignal,
+  lookups: readonly string[] = [],
 ): Promise<readonly string[]> {
   const found = await readDescription(upstream, signal);
   if (!('described' in found)) return found.notes;
   const { requestedScope: scope } = upstream;
   try {
-    const notes = describedStreams(found.described, baseOf(upstream), streams, scope);
+    const of = { scope, lookups };
+    const notes = describedStreams(found.described, baseOf(upstream), streams, of);
     const more = notes.length - notesMax;
     return more > 0 ? [...notes.slice(0, notesMax), `and ${more} more`] : notes;
   } catch {
@@ -90,19 +92,22 @@ interface Operation {
   readonly scopes: readonly (readonly string[])[];
 }
 
-/** Pure: the streams that a description has below a base path. */
+/** Pure: the streams that a description has below a base path. `lookups`: paths that are read beside them. */
 export function describedStreams(
   described: Json,
   base: string,
   streams: readonly Stream[],
-  scope: string | null = null,
+  {
+    scope = null,
+    lookups = [],
+  }: { readonly scope?: string | null; readonly lookups?: readonly string[] } = {},
 ): readonly string[] {
   const operations = operationsOf(described, base);
   if (operations.size === 0) return ['openapi.json names no path'];
   const endpoints = new Map(
     streams.flatMap(endpointsOf).map((endpoint) => [endpoint.template, endpoint]),
   );
-  const read = new Set([...endpoints.keys()].map(shapeOf));
+  const read = new Set([...endpoints.keys(), ...lookups].map(shapeOf));
   const notes = [...endpoints.values()].flatMap((one) => {
     const operation = operations.get(shapeOf(one.template));
     const own = endpointNotes(one, operation);
