@@ -139,11 +139,13 @@ const moods = {
 
 function progressText(progress: BackfillProgress | null): string {
   if (progress === null) return 'nothing read yet';
-  const { share, read, held, behind, reachedAt, at } = progress;
+  const { share, read, held, behind, slowest, reachedAt, at } = progress;
+  const to = slowest === undefined ? '' : ` to ${slowest.sink}`;
+  const fails = slowest?.error ? ` (${slowest.error})` : '';
   return [
     ...(share === null ? [] : [`${Math.floor(share * 100)}%`]),
     `${counted(read, 'record')} read, ${counted(held, 'event')} held for the sinks`,
-    ...(behind === 0 ? [] : [`${behind} to deliver`]),
+    ...(behind === 0 ? [] : [`${behind} to deliver${to}${fails}`]),
     ...(reachedAt === null ? [] : [`reached ${timeText(reachedAt)}`]),
     `last step ${spanText(Date.now() - at)} ago`,
   ].join(', ');
@@ -166,7 +168,7 @@ function factsOf(begun: Begun): Readonly<Record<string, unknown>> {
   const { share = null, read = 0, held = 0, untimed = 0, behind = 0 } = progress ?? {};
   return {
     ...{ id, source, from: timeText(from), to: timeText(to), state },
-    ...{ share, read, held, untimed, behind },
+    ...{ share, read, held, untimed, behind, slowest: progress?.slowest ?? null },
     reached_at: timeText(progress?.reachedAt ?? null),
     last_step_at: timeText(progress?.at ?? null),
     error: progress?.error ?? null,

@@ -24,6 +24,8 @@ export interface BackfillProgress {
   readonly share: number | null;
   /** Events in the spool that the slowest sink has yet to deliver. */
   readonly behind: number;
+  /** That sink; absent: every sink has all events, or an earlier version has written this. */
+  readonly slowest?: { readonly sink: string; readonly error: string | null };
   readonly error: { readonly message: string; readonly next: string } | null;
 }
 

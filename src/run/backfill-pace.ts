@@ -22,10 +22,12 @@ export interface PaceDeps {
 export interface Live {
   readonly streams: readonly { readonly source: string; readonly state: string }[];
   readonly sinks: readonly {
+    readonly name: string;
     readonly position: Offset;
     /** An event that was sent may wait for others to fill a batch. */
     readonly sent: Offset;
     readonly state: string;
+    readonly error: { readonly message: string } | null;
   }[];
 }
 

@@ -2,7 +2,13 @@
 // that live streams come first. Then it waits until every sink has all events. A running process uses it beside its
 // live streams, a command alone. Invariant: a failure of a backfill never stops the journey.
 
-import { asExportError, backlog, ExportError, type Log } from '../contracts/index.ts';
+import {
+  asExportError,
+  backlog,
+  ExportError,
+  type Log,
+  type SpoolGauge,
+} from '../contracts/index.ts';
 import { type BackfillState, type PlannedSource, Polling } from '../fetch/engine.ts';
 import {
   type BackfillProgress,
@@ -11,7 +17,7 @@ import {
   type OwnSpool,
 } from '../hold/open.ts';
 import type { Findings } from '../watch/running-status.ts';
-import { type PaceDeps, paceFor } from './backfill-pace.ts';
+import { type Live, type PaceDeps, paceFor } from './backfill-pace.ts';
 import type { BootTools } from './tools.ts';
 
 /** The dependencies. */
@@ -125,14 +131,26 @@ export class BackfillReading {
 
   get #progress(): BackfillProgress {
     const { live, spool, tools } = this.#deps;
-    const behind = live().sinks.map(({ position }) => backlog(spool.gauge, position));
     const error = this.#error && { message: this.#error.message, next: this.#error.next };
     return {
       ...{ version: 1, state: this.#state, at: tools.clock.now() },
       ...together(this.#polling.backfills),
-      ...{ behind: Math.max(0, ...behind), error },
+      ...slowestOf(live(), spool.gauge),
+      error,
     };
   }
+}
+
+/** The sink for which most events wait; a backfill waits for it. */
+function slowestOf(
+  { sinks }: Live,
+  gauge: SpoolGauge,
+): Pick<BackfillProgress, 'behind' | 'slowest'> {
+  const waiting = sinks.map((one) => ({ ...one, behind: backlog(gauge, one.position) }));
+  const [slowest] = waiting.toSorted((a, b) => b.behind - a.behind);
+  if (slowest === undefined || slowest.behind === 0) return { behind: 0 };
+  const { name: sink, behind, error } = slowest;
+  return { behind, slowest: { sink, error: error?.message ?? null } };
 }
 
 function pastOf(request: BackfillRequest, deps: BackfillReadingDeps): PlannedSource {

@@ -43,6 +43,21 @@ describe('on a terminal', () => {
     expect(written.at(-1)).toMatch(/\[-{24}\] \?% {2}100 read, 0 held, 0 to deliver$/);
   });
 
+  test('the sink that it waits for is named, with its failure', async () => {
+    const { meter, written } = await aMeter(true);
+    const behind = { state: 'delivering', behind: 7, share: 1 } as const;
+
+    meter.show(progress({ ...behind, slowest: { sink: 'siem', error: null } }));
+    meter.show(
+      progress({ ...behind, slowest: { sink: 'siem', error: 'sending to siem: refused' } }),
+    );
+
+    expect(written[0]).toMatch(/7 to deliver to siem {2}delivering$/);
+    expect(written[1]).toMatch(
+      /7 to deliver to siem {2}which fails: sending to siem: refused {2}delivering$/,
+    );
+  });
+
   test('makes way for a line of the log', async () => {
     const { meter, written, log } = await aMeter(true);
     meter.show(progress({}));
@@ -56,6 +71,15 @@ describe('on a terminal', () => {
       a: 1,
     });
   });
+});
+
+test('a line of a log names the sink that the backfill waits for', async () => {
+  const { meter, written } = await aMeter(false);
+
+  meter.show(progress({ behind: 7, slowest: { sink: 'siem', error: 'sending to siem: refused' } }));
+
+  const line = JSON.parse(written[0] ?? '');
+  expect(line).toMatchObject({ to_deliver: 7, sink: 'siem', error: 'sending to siem: refused' });
 });
 
 test('in a log there is a line a minute', async () => {

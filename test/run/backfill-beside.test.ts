@@ -81,6 +81,20 @@ describe('backfill beside a running process', () => {
     expect(past.map(({ id }) => id)).toEqual(ids);
   });
 
+  test('names the sink that it waits for', async () => {
+    const down = '  post: { type: http, url: "http://127.0.0.1:1", format: json }';
+    const sinks = ['  screen: { type: stdout, format: json }', down];
+    const setup = await aSetup({ sandbox: { events: 20 }, sinks });
+    const running = startSluice(['run', '-c', setup.config]);
+    await running.waitForLine('sink_failed');
+    startSluice(pastSpan(setup, 0, 19).args);
+    await running.waitForLine('backfill_started');
+
+    const listed = async () => (await runHere(['backfill', 'list', '-c', setup.config])).stdout;
+
+    await expect.poll(listed, { timeout: 60_000 }).toMatch(/ to deliver to post \(.*ECONNREFUSED/);
+  });
+
   test('is stopped by cancel, which a following command reports, and the live stream continues', async () => {
     const { setup, running } = await aRunning();
     const { control } = setup.sandbox;

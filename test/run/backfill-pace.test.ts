@@ -20,7 +20,8 @@ let live: Live;
 let gauge: { bytes: number; oldest: number; end: number };
 
 const idle = { source: 'audit', state: 'waiting' };
-const upToDate = { position: 0, sent: 0, state: 'waiting' };
+const siem = { name: 'siem', error: null };
+const upToDate = { ...siem, position: 0, sent: 0, state: 'waiting' };
 
 beforeEach(() => {
   const config = readConfig(aConfigFile(), { env: {} });
@@ -90,27 +91,27 @@ describe('a backfill', () => {
 
   test('waits for as long as sinks leave the spool half full', async () => {
     gauge = { bytes: 600 * mebibyte, oldest: 0, end: 100 };
-    live = { ...live, sinks: [{ position: 0, sent: 0, state: 'retrying' }] };
+    live = { ...live, sinks: [{ ...siem, position: 0, sent: 0, state: 'retrying' }] };
     const { went, going } = await goesWithin(paceFor(stream, deps), minuteMs);
     expect(went).toBe(false);
 
-    live = { ...live, sinks: [{ position: 100, sent: 100, state: 'waiting' }] };
+    live = { ...live, sinks: [{ ...siem, position: 100, sent: 100, state: 'waiting' }] };
     await clock.advance(1_000);
     await going;
   });
 
   test('waits for a sink that takes events and is behind, not for one that is down', async () => {
     gauge = { bytes: mebibyte, oldest: 0, end: 100_000 };
-    live = { ...live, sinks: [{ position: 0, sent: 0, state: 'sending' }] };
+    live = { ...live, sinks: [{ ...siem, position: 0, sent: 0, state: 'sending' }] };
     expect((await goesWithin(paceFor(stream, deps), minuteMs)).went).toBe(false);
 
-    live = { ...live, sinks: [{ position: 0, sent: 0, state: 'retrying' }] };
+    live = { ...live, sinks: [{ ...siem, position: 0, sent: 0, state: 'retrying' }] };
     expect((await goesWithin(paceFor(stream, deps), 0)).went).toBe(true);
   });
 
   test('does not wait for a sink that finishes its sent events later', async () => {
     gauge = { bytes: mebibyte, oldest: 0, end: 100_000 };
-    live = { ...live, sinks: [{ position: 0, sent: 99_000, state: 'sending' }] };
+    live = { ...live, sinks: [{ ...siem, position: 0, sent: 99_000, state: 'sending' }] };
 
     expect((await goesWithin(paceFor(stream, deps), 0)).went).toBe(true);
   });

@@ -3,7 +3,7 @@
 
 import type { Log } from '../../contracts/index.ts';
 import type { BackfillProgress } from '../../hold/open.ts';
-import { spanText } from '../../tools/index.ts';
+import { cleanText, spanText } from '../../tools/index.ts';
 import { LinesLog, passOn } from '../../watch/log.ts';
 
 /** The span for rates, long enough for a stable value and short enough to be current. */
@@ -81,12 +81,15 @@ function speedOf(): (progress: BackfillProgress, now: number) => Rates {
 
 /** `audit [######------] 50%  1200 read, 300 held, 20 to deliver  350/s  1m 20s left`. */
 function barText(name: string, progress: BackfillProgress, { perS, leftMs }: Rates): string {
-  const { share, read, held, behind, state } = progress;
+  const { share, read, held, behind, state, slowest } = progress;
+  const to = slowest === undefined ? '' : ` to ${cleanText(slowest.sink, 80)}`;
+  const fails = slowest?.error ? [`which fails: ${cleanText(slowest.error, 200)}`] : [];
   const full = Math.round((share ?? 0) * barWidth);
   const bar = `[${'#'.repeat(full)}${'-'.repeat(barWidth - full)}]`;
   return [
     `${name} ${bar} ${share === null ? '?' : Math.floor(share * 100)}%`,
-    `${read} read, ${held} held, ${behind} to deliver`,
+    `${read} read, ${held} held, ${behind} to deliver${to}`,
+    ...fails,
     ...(state === 'reading' ? [] : [state]),
     ...(state !== 'reading' || perS === null ? [] : [`${Math.round(perS)}/s`]),
     ...(state !== 'reading' || leftMs === null ? [] : [`${spanText(leftMs)} left`]),
@@ -94,7 +97,7 @@ function barText(name: string, progress: BackfillProgress, { perS, leftMs }: Rat
 }
 
 function lineFields(
-  { state, read, held, untimed, behind, share, reachedAt }: BackfillProgress,
+  { state, read, held, untimed, behind, slowest, share, reachedAt }: BackfillProgress,
   { perS, leftMs }: Rates,
 ) {
   return {
@@ -103,6 +106,8 @@ function lineFields(
     held,
     untimed,
     to_deliver: behind,
+    ...(slowest === undefined ? {} : { sink: slowest.sink }),
+    ...(slowest?.error ? { error: slowest.error } : {}),
     ...(reachedAt === null ? {} : { reached: new Date(reachedAt).toISOString() }),
     ...(share === null ? {} : { percent: Math.floor(share * 100) }),
     ...(perS === null ? {} : { records_per_s: Math.round(perS) }),

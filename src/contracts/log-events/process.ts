@@ -197,10 +197,11 @@ export const processEvents = {
   backfill_progress: {
     level: 'info',
     fields: [
-      ...(['state', 'read', 'held', 'untimed', 'to_deliver', 'reached'] as const),
+      ...(['state', 'read', 'held', 'untimed', 'to_deliver', 'sink', 'error', 'reached'] as const),
       ...(['percent', 'records_per_s', 'left'] as const),
     ],
-    meaning: 'Progress of `sluice backfill`, where stderr is not a terminal.',
+    meaning:
+      'Progress of `sluice backfill`, where stderr is not a terminal. The backfill waits for `sink`, which has accepted the least; `error`: its last failure.',
   },
   backfill_done: {
     level: 'info',
