@@ -8,7 +8,7 @@ import { type CheckpointChange, joinedChange } from './checkpoint.ts';
 import { CursorLoopWatch, type Sameness } from './cursor-loop.ts';
 import { EndWatch, type Last, notKnown } from './end-watch.ts';
 import { type Identified, keysOf, overlapEnd, sameEnd } from './identity.ts';
-import type { PageRole } from './judge.ts';
+import type { PageRole } from './idless.ts';
 import {
   type FetchedPage,
   fetchWith,

@@ -7,9 +7,29 @@
 // twice, also if an earlier `ignore` returns.
 
 import type { Identified, Identifier, OlderKey } from './identity.ts';
-import type { JudgedPage } from './judge.ts';
+import type { Page } from './page.ts';
 import { recordTime } from './record-time.ts';
 import { asWords, identityWords, keyBytes, type Repeats } from './repeats.ts';
+
+/** A page's role in the walk that reads it (judge.ts). */
+export type PageRole = 'resume' | 'onward' | 'known';
+
+/** A walk's counts of records without ids. */
+export type WalkCounts = Map<string, number>;
+
+/** A page whose records are counted. */
+export interface CountedPage {
+  readonly page: Page;
+  readonly identified: Identified;
+  readonly reading: PageRole;
+  readonly counts: WalkCounts;
+  /** Leading records that overlap with the previous page and so are known. */
+  readonly overlap: number;
+  /** Keys on the resume page at its last reading. */
+  readonly resumePage: Uint8Array | null;
+  /** Paths of a record's time. */
+  readonly time: readonly string[];
+}
 
 /** How a record without id was counted. */
 export interface Counted {
@@ -28,7 +48,7 @@ interface CountDeps {
 
 /** Counts a page's records without ids, by their index on the page. */
 export function idlessCounter(
-  question: JudgedPage,
+  question: CountedPage,
   { identifier, repeats }: CountDeps,
 ): (index: number) => Counted {
   const { identified, reading, counts, overlap, resumePage } = question;
@@ -90,7 +110,7 @@ function olderLeft(
     .filter(({ count }) => count > 0);
 }
 
-function timeOf({ page, time }: JudgedPage, index: number): number | null {
+function timeOf({ page, time }: CountedPage, index: number): number | null {
   return recordTime(page.records.at(index) ?? null, time);
 }
 

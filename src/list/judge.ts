@@ -15,18 +15,11 @@
 import { uidBytes } from '../contracts/index.ts';
 import { movedIn, type ReReadDrift } from './drift.ts';
 import type { Identified, Identifier } from './identity.ts';
-import { type Counted, idlessCounter } from './idless.ts';
+import { type Counted, type CountedPage, idlessCounter } from './idless.ts';
 import type { KeyTable } from './key-table.ts';
 import { olderCheck } from './older-check.ts';
-import type { Page } from './page.ts';
 import { recordTime } from './record-time.ts';
 import { identityWords, passedOnKey, type Repeats } from './repeats.ts';
-
-/** A page's role in the walk that reads it. */
-export type PageRole = 'resume' | 'onward' | 'known';
-
-/** A walk's counts of records without ids. */
-export type WalkCounts = Map<string, number>;
 
 /** State of a walk over pages that were read in part before. */
 export interface WalkSoFar {
@@ -41,22 +34,13 @@ export interface WalkSoFar {
 }
 
 /** The input: a page and its context. */
-export interface JudgedPage {
-  readonly page: Page;
-  readonly identified: Identified;
-  readonly reading: PageRole;
-  readonly counts: WalkCounts;
-  /** Leading records that overlap with the previous page and so are known. */
-  readonly overlap: number;
-  /** Keys on the resume page at its last reading. */
-  readonly resumePage: Uint8Array | null;
+export interface JudgedPage extends CountedPage {
   /** Records before this time are not requested. */
   readonly since: number | null;
   /** Records up to this time are known, unless they are another version of a known one. */
   readonly horizon: number | null;
   /** Records from `since` to this time are known: they were in the list at the start. */
   readonly standingBefore: number | null;
-  readonly time: readonly string[];
   /** False until the walk has reached known records. */
   readonly anchored: boolean;
   /**

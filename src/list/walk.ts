@@ -4,7 +4,7 @@ import type { Failure, ListEndpoint } from '../contracts/index.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import { nonePassed, type Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
-import type { PageRole } from './judge.ts';
+import type { PageRole } from './idless.ts';
 import type { ListPosition, Resume } from './page.ts';
 import type { EndVerdicts } from './paging-doubt.ts';
 import type { ListDeps, ListReader } from './reader.ts';
