@@ -77,6 +77,21 @@ test.skipIf(!existsSync('/proc/self/status')).for([0, 100, 400, 1_000])(
   },
 );
 
+test.skipIf(!existsSync('/proc/self/status'))(
+  'SIGHUP of a run that has just started is no end',
+  async () => {
+    const { child, exited, errors } = start();
+    await waitUntil(() => handlesHangUp(child.pid ?? 0), { what: 'a handler of SIGHUP' });
+    child.kill('SIGHUP');
+    await waitUntil(() => errors().includes('could not be read'), { what: 'a poll' });
+    child.kill('SIGTERM');
+
+    const { code, signal } = await exited;
+
+    expect([code, signal]).toEqual([0, null]);
+  },
+);
+
 test('SIGHUP of a run that does not listen for it', async () => {
   const { child, exited, errors } = start(null, ['--once']);
   await waitUntil(() => errors().includes('could not be read'), { what: 'a poll' });
