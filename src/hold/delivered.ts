@@ -126,7 +126,9 @@ export class Delivered {
 
   /** Writes a changed copy at most once a minute, or at once if `must`. */
   save(end: Offset, now: number, must = false): void {
-    if (!this.#changed || (!must && now - this.#savedAt < saveEveryMs)) return;
+    // A clock that was set back delays nothing.
+    const isDue = must || Math.abs(now - this.#savedAt) >= saveEveryMs;
+    if (!this.#changed || !isDue) return;
     const places = [...this.#tracks].flatMap(([stream, { delivered }]) =>
       delivered === null ? [] : [[stream, delivered] as const],
     );

@@ -86,7 +86,9 @@ export class KnownSinks {
       this.#write({ name, ...present, unreported, begun: isGap ? oldest : begun }, now);
     }
     for (const one of isAll ? known.values() : []) {
-      if (one.missingSince !== null || names.includes(one.name)) continue;
+      // A time in the future comes from a clock that was ahead: from it on, its events would be kept for ever.
+      const isNoted = one.missingSince !== null && one.missingSince <= now;
+      if (isNoted || names.includes(one.name)) continue;
       this.#write({ ...one, missingSince: now }, now);
     }
   }

@@ -143,7 +143,10 @@ export class Pages {
     for (const page of this.#statements.each(
       `SELECT first, count, ${countedBytes} AS bytes, held_at FROM page ORDER BY first`,
     )) {
-      const requested = Number(page.held_at) > now - keepMs && bytes <= bytesMax * keptShareMax;
+      const heldAt = Number(page.held_at);
+      // A page of the future was stored by a clock that was ahead; older ones are kept long enough.
+      const isYoung = heldAt > now - keepMs && heldAt <= now;
+      const requested = isYoung && bytes <= bytesMax * keptShareMax;
       const end = Number(page.first) + Number(page.count);
       if (requested || end > passed || done === pruneMax) break;
       bytes -= Number(page.bytes);

@@ -123,6 +123,19 @@ test('the time of a removed sink counts from when it was first missing, over res
   expect(runs.store.knownSinks.unreported()).toEqual([{ sink: 'es', events: 20, why: 'expired' }]);
 });
 
+test('the time of a sink that a clock of the future missed counts from the next start', () => {
+  const runs = withoutEs();
+  runs.runs(['disk', 'es'], 200);
+  runs.runs(['disk'], 1e9);
+  runs.restart();
+
+  runs.runs(['disk'], 300);
+
+  expect(runs.known('es')).toMatchObject({ keeps: true, missingSince: 300 });
+  runs.prune(1_300);
+  expect(runs.held).toBe(0);
+});
+
 test('a sink that returns in time starts a time of its own when it leaves again', () => {
   const runs = withoutEs();
   runs.runs(['disk', 'es'], 1_000);
