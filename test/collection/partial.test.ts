@@ -215,3 +215,21 @@ test('a look-up in part stays as it was', async () => {
   expect(before).not.toEqual({});
   expect(lookups.names).toEqual(before);
 });
+
+test('a look-up that was read by a clock of the future is renewed', async () => {
+  const spool = await aSpool();
+  const clock = manualClock();
+  const rows = [{ number: 6, name: 'tcp' }];
+  const get = async () => okOf(JSON.stringify({ data: rows }));
+  const upstream = { name: 'ops', api: 'services', baseUrl: '', companies: [], get } as const;
+  const lookups = new Lookups(upstream, ['ip_protocols']);
+  clock.jump(10 * 365 * 24 * hourMs);
+  await lookups.renew({ spool, clock, log: noLog }, never);
+  const before = lookups.names.ip_protocols?.get(6);
+  clock.jump(-10 * 365 * 24 * hourMs);
+  rows.splice(0, 1, { number: 6, name: 'TCP' });
+
+  await lookups.renew({ spool, clock, log: noLog }, never);
+
+  expect([before, lookups.names.ip_protocols?.get(6)]).toEqual(['tcp', 'TCP']);
+});

@@ -164,7 +164,8 @@ export class SegmentFile {
     const active = this.#active;
     if (active === null || active.bytes === 0) return false;
     if (rotateBytes !== undefined && active.bytes + more > rotateBytes) return true;
-    return rotateEveryMs !== undefined && nowMs - active.since >= rotateEveryMs;
+    // A segment that began in the future, by a clock that was ahead, would never be old enough.
+    return rotateEveryMs !== undefined && Math.abs(nowMs - active.since) >= rotateEveryMs;
   }
 
   async #finish(): Promise<void> {

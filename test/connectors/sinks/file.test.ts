@@ -110,6 +110,22 @@ describe('file rotates', () => {
     expect(uidsIn(readFileSync(engine.path, 'utf8'))).toEqual(uids(1, 2));
   });
 
+  test.for([
+    ['ten years', 87_600],
+    ['an hour', 1],
+  ] as const)('by age, although the clock that began it was ahead by %s', async ([, hours]) => {
+    const dir = tempDir();
+    const clock = manualClock();
+    const engine = new FakeEngine(dir, { rotate: { every: '1h' } }, { tools: testTools(clock) });
+    clock.jump(hours * 3_600_000);
+    await engine.send(1);
+    clock.jump(-hours * 3_600_000);
+
+    await engine.send(1);
+
+    expect(uidsIn(readFileSync(engine.path, 'utf8'))).toEqual(uids(1, 1));
+  });
+
   test('never over a file of that name', async () => {
     const dir = tempDir();
     const taken = join(dir, 'events.0000000000000000.ndjson');
