@@ -2,7 +2,7 @@
 // 6.6.1, `Date`). Invariants: the check never decides which of two clocks is wrong; no page is rejected for a
 // difference.
 
-import { parseHttpDate } from '../contracts/index.ts';
+import { type PageContext, parseHttpDate } from '../contracts/index.ts';
 import { exactSpanText } from '../tools/index.ts';
 import type { PageEntry } from './entries.ts';
 
@@ -20,6 +20,34 @@ export function clockDifference(fetchedAt: number, date: string | undefined): st
   if (Math.abs(aheadMs) <= differenceMsMax) return null;
   const minutes = Math.round(Math.abs(aheadMs) / minuteMs) * minuteMs;
   return `${exactSpanText(minutes)} ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
+}
+
+/** When a page was read, epoch milliseconds: by the local clock, and by upstream's too if they differ. */
+export function readTimes({
+  fetched_at,
+  answer,
+}: Pick<PageEntry, 'fetched_at' | 'answer'>): readonly number[] {
+  const local = Date.parse(fetched_at);
+  if (answer?.date === undefined || clockDifference(local, answer.date) === null) return [local];
+  return [local, parseHttpDate(answer.date, local) ?? local];
+}
+
+/** When a page was read by the local clock alone. */
+export function localReadTime({ fetched_at }: Pick<PageEntry, 'fetched_at'>): readonly number[] {
+  return [Date.parse(fetched_at)];
+}
+
+/**
+ * When upstream sent a page, epoch milliseconds: by its own clock if it sends a date. `-Infinity` for sluice's own pages,
+ * which no other clock confirms.
+ */
+export function upstreamTime({
+  kind,
+  fetchedAt,
+  answer,
+}: Pick<PageContext, 'kind' | 'fetchedAt' | 'answer'>): number {
+  if (kind === 'condition') return Number.NEGATIVE_INFINITY;
+  return parseHttpDate(answer?.date ?? '', fetchedAt) ?? fetchedAt;
 }
 
 /** Counts an archive's pages whose clocks differ. */

@@ -11,6 +11,7 @@ import { ExportError, type Log as Lines } from '../contracts/index.ts';
 import { lockText, type ObjectStore } from '../objects/index.ts';
 import { cutRecords, timeText } from '../tools/index.ts';
 import type { Authority } from './authority.ts';
+import { readTimes } from './clocks.ts';
 import { type Copy, copiesOf, everySpan, pathIn, pathsOf, placesOf, recordOf } from './copies.ts';
 import type { ErasedEntry, PageEntry } from './entries.ts';
 import {
@@ -220,8 +221,9 @@ export class EraseRequests {
     for (const { index, entry } of all) {
       const rewritten = await without(entry, { whole, record: sha256, reader: log.reader });
       if (rewritten === null) continue;
-      const read = Date.parse(entry.fetched_at);
-      refuseHeld(log.heads.holds, { first: read, last: read });
+      const read = readTimes(entry);
+      const span = { first: Math.min(...read), last: Math.max(...read) };
+      refuseHeld(log.heads.holds, span);
       const { text, frame, kept, places, old } = rewritten;
       refuseMany(index, places.length);
       blankFrame(old);

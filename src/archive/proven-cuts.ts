@@ -2,6 +2,7 @@
 // cut's file: it may name foreign objects or other times. Invariants: objects and times come from proven entries only;
 // if the pages of a cut are unknown, its time span covers every possible page.
 
+import { readTimes } from './clocks.ts';
 import type { EntryOf } from './entries.ts';
 import { cutsPrefix } from './lake-cuts.ts';
 import { eventsWithin } from './lake-entries.ts';
@@ -70,8 +71,12 @@ export async function cutAt(index: number, reader: ProvenReader): Promise<Proven
   return { entry: cut, objects };
 }
 
-/** The earliest and latest reading time of a cut's pages. */
-export async function readSpanOf({ entry }: ProvenCut, reader: ProvenReader): Promise<CutSpan> {
+/** The earliest and latest reading time of a cut's pages, by `timesOf` a page. */
+export async function readSpanOf(
+  { entry }: ProvenCut,
+  reader: ProvenReader,
+  timesOf: typeof readTimes = readTimes,
+): Promise<CutSpan> {
   const day = dayOfCut(entry.object);
   if (entry.events === 0) return { first: day, last: day };
   // Its events were sent again: their pages are older than the day on which the cut was written.
@@ -82,8 +87,8 @@ export async function readSpanOf({ entry }: ProvenCut, reader: ProvenReader): Pr
     if (page.t !== 'page') continue;
     const own = eventsWithin(page, entry.numbers);
     if (own.to <= own.from) continue;
-    const at = Date.parse(page.fetched_at);
-    [first, last] = [Math.min(first, at), Math.max(last, at)];
+    const times = timesOf(page);
+    [first, last] = [Math.min(first, ...times), Math.max(last, ...times)];
   }
   return { first, last };
 }

@@ -9,6 +9,7 @@ import { ExportError, type Log as Lines } from '../contracts/index.ts';
 import { lockText, type ObjectLock, type ObjectStore } from '../objects/index.ts';
 import { timeText } from '../tools/index.ts';
 import type { Authority } from './authority.ts';
+import { localReadTime, readTimes } from './clocks.ts';
 import { Holds, isHeld } from './holds.ts';
 import { cutsPrefix } from './lake-cuts.ts';
 import type { ArchiveLog } from './log.ts';
@@ -84,11 +85,11 @@ export class Retention {
 
   /**
    * Enters holds and deletions into the log; `remove` follows once they are signed. If holds cannot be read, nothing is
-   * deleted, and pages are archived all the same.
+   * deleted, and pages are archived all the same. `readUpTo`: when the newest page was read, by upstream's clock.
    */
-  async enter(log: ArchiveLog, now: number): Promise<readonly Gone[]> {
+  async enter(log: ArchiveLog, now: number, readUpTo: number): Promise<readonly Gone[]> {
     try {
-      return await this.#enter(log, now);
+      return await this.#enter(log, now, readUpTo);
     } catch (error) {
       if (!(error instanceof ExportError || error instanceof SyntaxError)) throw error;
       if (this.#failure !== error.message) {
@@ -102,15 +103,17 @@ export class Retention {
     }
   }
 
-  async #enter(log: ArchiveLog, now: number): Promise<readonly Gone[]> {
+  async #enter(log: ArchiveLog, now: number, readUpTo: number): Promise<readonly Gone[]> {
     const { store, bodiesMs } = this.#settings;
     await this.#holds.enter(log, now);
     const wished = await this.#wished(log, now);
     this.#wish = wished?.authority ?? null;
-    const isDue = bodiesMs !== null && now - this.#lookedAt >= lookEveryMs;
+    // This machine's clock may be years ahead, and a deleted body does not come back: both clocks must agree.
+    const age = Math.min(now, readUpTo);
+    const isDue = bodiesMs !== null && Math.abs(now - this.#lookedAt) >= lookEveryMs;
     if (!isDue && wished === null) return [];
     this.#lookedAt = now;
-    const kept = bodiesMs === null ? Number.NEGATIVE_INFINITY : now - bodiesMs;
+    const kept = bodiesMs === null ? Number.NEGATIVE_INFINITY : age - bodiesMs;
     const before = Math.max(kept, wished?.before ?? Number.NEGATIVE_INFINITY);
     const gone: Gone[] = [];
     let locked = 0;
@@ -268,17 +271,17 @@ export async function* segmentsBefore(
     if (Date.parse(day.replaceAll('/', '-')) > before) return;
     const index = Number(digits);
     if (digits === '' || index >= size) continue;
-    const segment = await entriesOf(name, index, reader);
+    const segment = await entriesOf(name, index, reader, readTimes);
     if (segment !== null && segment.last < before) yield { object: name, bytes, ...segment };
   }
 }
 
-/** The number of a segment's pages and their reading times, from its entries; null: no entry names it. */
+/** The number of a segment's pages and their reading times by the local clock, from its entries; null: no entry names it. */
 export async function segmentAt(name: string, reader: ArchiveReader) {
   const index = indexIn(name);
   return index === null || index >= (await sizeOf(reader))
     ? null
-    : await entriesOf(name, index, reader);
+    : await entriesOf(name, index, reader, localReadTime);
 }
 
 function indexIn(name: string): number | null {
@@ -290,15 +293,19 @@ async function entriesOf(
   name: string,
   index: number,
   reader: ArchiveReader,
+  timesOf: typeof readTimes,
 ): Promise<Omit<OldSegment, 'object' | 'bytes'> | null> {
   const times: number[] = [];
-  let requested = 1;
+  let [pages, requested] = [0, 1];
   for await (const { entry } of loggedEntries(reader, await sizeOf(reader), index)) {
     if (entry.t === 'segment' && entry.object === name) requested += entry.pages;
-    if (entry.t === 'page' && entry.body.segment === name) times.push(Date.parse(entry.fetched_at));
+    if (entry.t === 'page' && entry.body.segment === name) {
+      pages += 1;
+      times.push(...timesOf(entry));
+    }
     requested -= 1;
     if (requested <= 0) break;
   }
   if (times.length === 0) return null;
-  return { pages: times.length, first: Math.min(...times), last: Math.max(...times) };
+  return { pages, first: Math.min(...times), last: Math.max(...times) };
 }

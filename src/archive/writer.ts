@@ -15,7 +15,7 @@ import { timeText, version } from '../tools/index.ts';
 import type { Anchors } from './anchors/anchors.ts';
 import type { RequestRules } from './authority.ts';
 import { staleMsOf } from './claim.ts';
-import { clockDifference } from './clocks.ts';
+import { clockDifference, upstreamTime } from './clocks.ts';
 import type { Entry } from './entries.ts';
 import { EraseRequests } from './erasing.ts';
 import { type Heads, parseMark } from './heads.ts';
@@ -126,6 +126,8 @@ export class ArchiveWriter {
   #room = Promise.withResolvers<void>();
   #isStarted = false;
   #isClockReported = false;
+  /** When the newest page was read, by upstream's clock. */
+  #readUpTo = Number.NEGATIVE_INFINITY;
   /** The last entered config. */
   #config: string | null = null;
   #place: SinkPosition | null;
@@ -215,6 +217,7 @@ export class ArchiveWriter {
     const epoch = presentEpoch(this.#settings.numbering);
     const page = preparePage(held, { epoch, salt: this.#log.deps.salt });
     this.#reportClock(held);
+    this.#readUpTo = Math.max(this.#readUpTo, upstreamTime(held.context));
     const waiting: Waiting = { page, done: Promise.withResolvers(), bytes: held.body.length };
     this.#waiting.push(waiting);
     this.#bytes += waiting.bytes;
@@ -269,7 +272,7 @@ export class ArchiveWriter {
       await this.#enterSigned(false);
       this.#start(now);
       await this.#lake.enter(this.#log, now);
-      const gone = await this.#retention.enter(this.#log, now);
+      const gone = await this.#retention.enter(this.#log, now, this.#readUpTo);
       const erased = await this.#erasing.enter(this.#log, now);
       const days = enterDays(this.#log, now);
       const published = await this.#sign([...days, this.#append(pages, now)], now);

@@ -71,6 +71,50 @@ test('an archive lets bodies go that are older than they are kept, and verifies'
   expect(report.remarks).toContainEqual(expect.stringContaining('the bodies of 2 pages went'));
 });
 
+/** The same pages, whose responses name this time. */
+function dated(pages: readonly HeldPage[], at: number): readonly HeldPage[] {
+  const answer = { status: 200, path: '/', asked: null, date: new Date(at).toUTCString() };
+  return pages.map((page) => ({ ...page, context: { ...page.context, answer } }));
+}
+
+test('no body goes by a clock that is years ahead of upstream’s', async () => {
+  const { store, writer } = await anArchive();
+  const before = await segmentsOf(store);
+  await writer.close();
+  const yearsMs = 3_650 * dayMs;
+  const next = await aWriter({ store, bodiesMs: 50 * dayMs, now: () => Date.now() + yearsMs });
+  const [condition, ...pages] = readAgo(-3_650, 18);
+  if (condition === undefined) throw new Error('no page');
+
+  await archived(next, [{ ...condition, context: { ...condition.context, kind: 'condition' } }]);
+  await archived(next, dated(pages, Date.now()));
+  await next.close();
+
+  expect(await segmentsOf(store)).toEqual(expect.arrayContaining([...before]));
+});
+
+test('a body that a clock of 1970 has read is as old as upstream’s clock says', async () => {
+  const { store, writer } = await anArchive();
+  await writer.close();
+  const early = await aWriter({ store, now: () => 60_000 });
+  const read = heldPages(2, 18).map((page) => ({
+    ...page,
+    context: { ...page.context, fetchedAt: 60_000 },
+  }));
+  await archived(early, dated(read, Date.now() - dayMs));
+  await early.close();
+  const before = await segmentsOf(store);
+  const next = await aWriter({ store, bodiesMs: 30 * dayMs });
+
+  await archived(next, readAgo(0, 24));
+  await next.close();
+
+  const gone = before.filter((name) => !name.includes('1970'));
+  expect(await segmentsOf(store)).toContain(before.find((name) => name.includes('1970')));
+  expect(gone).toHaveLength(3);
+  expect((await verified(store)).breaks).toEqual([]);
+});
+
 test('bodies that an operator requests to delete are deleted with the next checkpoint, and the request too', async () => {
   const { store, writer } = await anArchive();
   await store.put(prunePath, [encodeWish(Date.now() - 10 * dayMs, Date.now())]);

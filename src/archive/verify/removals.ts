@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { uidBytes } from '../../contracts/index.ts';
+import { localReadTime } from '../clocks.ts';
 import type { EntryOf, PageEntry } from '../entries.ts';
 import { type Erasures, readVersion, versionsOf } from '../erasures.ts';
 import { isHeld } from '../holds.ts';
@@ -256,7 +257,7 @@ export class Removals {
       const { first, last, entries } = cut.entry;
       // For repeated events the pages are unknown: the writer named their times.
       if (entries === null) return { first: Date.parse(first), last: Date.parse(last) };
-      return await readSpanOf(cut, proven);
+      return await readSpanOf(cut, proven, localReadTime);
     });
   }
 
