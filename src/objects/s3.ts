@@ -113,14 +113,16 @@ export class Bucket implements ObjectStore {
   }
 
   async facts(name: string) {
+    const found = await this.#head(name);
+    if (found === null) return null;
+    const { ContentLength: bytes = 0, ETag, Metadata: metadata = {} } = found;
+    return { bytes, tag: given(ETag), metadata, ...lockIn(found) };
+  }
+
+  async #head(name: string): Promise<HeadObjectCommandOutput | null> {
     return await this.#request(`looking at ${name}`, async (options) => {
       try {
-        const found = await this.#client.send(
-          new this.#sdk.HeadObjectCommand(this.#at(name)),
-          options,
-        );
-        const { ContentLength: bytes = 0, ETag, Metadata: metadata = {} } = found;
-        return { bytes, tag: given(ETag), metadata, ...lockIn(found) };
+        return await this.#client.send(new this.#sdk.HeadObjectCommand(this.#at(name)), options);
       } catch (error) {
         return nullIfAbsent(error);
       }
@@ -151,8 +153,14 @@ export class Bucket implements ObjectStore {
   }
 
   async remove(name: string): Promise<void> {
-    const lock = (await this.facts(name))?.lock;
+    const found = await this.#head(name);
+    const { lock } = found === null ? {} : lockIn(found);
     if (lock !== undefined) refuseLocked(lock, `removing ${name} in ${this.location}`);
+    // The newest version is deleted last: while a caller can list the object, it repeats an interrupted removal.
+    if (found?.VersionId !== undefined) {
+      await this.removeOlder(name);
+      return await this.#removeVersions(name, () => true);
+    }
     const { DeleteMarker } = await this.#request(`removing ${name}`, (options) =>
       this.#client.send(new this.#sdk.DeleteObjectCommand(this.#at(name)), options),
     );

@@ -8,6 +8,7 @@ import { bucketFailure } from '../../src/objects/s3-failure.ts';
 import { aProxy } from '../support/http-proxy.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
+import { askedOf } from '../support/s3-front.ts';
 import { s3ServerName } from '../support/s3-program.ts';
 import { textOf } from './reading.ts';
 import { keepsObjects } from './store-contract.ts';
@@ -53,6 +54,37 @@ describe(`objects in a bucket of ${name}`, () => {
       expect([...(await server.objects(bucket)).keys()]).toEqual(['some/prefix/x']);
     },
   );
+
+  test('an object with versions can be listed until all of them are deleted', async () => {
+    const { bucket, store } = await aBucket(true);
+    await store.put('x', [Buffer.from('first')]);
+    await store.put('x', [Buffer.from('second')]);
+    await store.put('x', [Buffer.from('third')]);
+    let left = 0;
+    const front = await startHttpReceiver({
+      answer: (request) => {
+        left -= request.method === 'DELETE' ? 1 : 0;
+        return left < 0 ? { answer: 'reset' } : askedOf(server.endpoint, request);
+      },
+    });
+    const settings = { ...reached(), endpoint: front.url, bucket, prefix: 'some/prefix/' };
+    const cut = await openBucket(settings);
+    const listed = async () => (await Array.fromAsync(store.list(''))).length;
+
+    const seen: (readonly [number, number])[] = [];
+    for (let deleted = 0; deleted < 3; deleted += 1) {
+      seen.push([await listed(), await server.versions(bucket)]);
+      left = 1;
+      await cut.remove('x').catch(() => undefined);
+    }
+
+    expect(seen).toEqual([
+      [1, 3],
+      [1, 2],
+      [1, 1],
+    ]);
+    expect([await listed(), await server.versions(bucket)]).toEqual([0, 0]);
+  });
 
   // moto does not look at If-Match where parts are completed.
   test.runIf(name === 'versitygw')(
