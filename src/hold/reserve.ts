@@ -108,8 +108,14 @@ export class Reserve {
     if (before >= bytes) return true;
     // Not zeros, which some file systems do not store.
     const chunk = Buffer.alloc(chunkBytes, 'set aside for when the disk is full. ');
-    makePrivateFile(this.#path);
-    const file = openSync(this.#path, 'a');
+    let file: number;
+    try {
+      makePrivateFile(this.#path);
+      file = openSync(this.#path, 'a');
+    } catch {
+      // The directory is gone, or has no free inode.
+      return false;
+    }
     try {
       for (let left = bytes - before; left > 0; )
         left -= writeSync(file, chunk, 0, Math.min(left, chunkBytes));

@@ -290,9 +290,10 @@ export class SpoolServer {
   }
 
   #tick(isPaused: boolean): void {
-    // The cache of a log can be lost.
-    if (this.#settings.isCache !== true)
-      this.#isGone = databaseFile(this.#settings.dir) !== this.#file;
+    const isGone = databaseFile(this.#settings.dir) !== this.#file;
+    // Commands open a database by its path, so requests of operators would change another one.
+    if (this.#settings.isCache === true && isGone) this.#damage ??= cacheGone;
+    else this.#isGone = isGone;
     this.#store.holders.paused(isPaused);
     this.#store.shrink();
     if (!this.#reserve.held) {
@@ -429,6 +430,14 @@ function databaseFile(dir: string): string | null {
     return null;
   }
 }
+
+/** The log has the state of a cache. */
+const cacheGone: ReportedError = {
+  code: 'state_unwritable',
+  message:
+    'using the cache of the state: state.dir was deleted, moved or replaced while sluice runs',
+  next: 'Nothing is lost: Kafka has the state, and the next start builds the cache again. With several shards, each of them starts again by itself.',
+};
 
 /** The WAL must fit into the reserve twice, to be checkpointed on a full disk. */
 function logBytesMax({ bytes }: Reserve): number {

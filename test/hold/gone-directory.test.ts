@@ -3,6 +3,7 @@
 import { cpSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { Rebuilding } from '../../src/hold/rebuild.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
@@ -60,3 +61,28 @@ test.each(['replaced by a copy', 'deleted'])(
     await spool.close();
   },
 );
+
+test('the cache of a log that was deleted refuses everything, and the next start builds another one', async () => {
+  const dir = join(tempDir(), 'cache');
+  const log = { commit: async () => undefined, forgetBefore: () => undefined };
+  const open = () => {
+    new Rebuilding(dir).finish({ isCache: true });
+    return openSpool({ dir, sync: 'none', keepMs: 0, bytesMax: 1e9, sinks: ['a'], log });
+  };
+  const spool = await open();
+  const failure = () => spool.requests().catch((error: unknown) => error);
+  await spool.append(anAppend({ ids: ['1'] }));
+
+  rmSync(dir, { recursive: true });
+  await waitUntil(async () => (await failure()) instanceof Error, { what: 'the deleted cache' });
+  const refused = await failure();
+  await spool.close().catch(() => undefined);
+  const next = await open();
+  await next.append(anAppend({ ids: ['2'] }));
+  await next.close();
+
+  expect(refused).toMatchObject({
+    code: 'state_unwritable',
+    message: expect.stringContaining('using the cache of the state'),
+  });
+});

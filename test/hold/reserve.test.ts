@@ -1,7 +1,7 @@
 // The space that is reserved for a full disk: little at first, and more as a repair may need more.
 
 import { spawnSync } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Reserve } from '../../src/hold/reserve.ts';
@@ -27,6 +27,15 @@ test('reserve doubles up to its bound, and is as large again after a restart', (
   reserve.release();
   reserve.retake();
   expect([reserve.held, sizeIn(dir)]).toEqual([true, 10]);
+});
+
+test('reserve does not grow in a directory that was deleted', () => {
+  const dir = join(tempDir(), 'state');
+  mkdirSync(dir);
+  const reserve = new Reserve(dir);
+  rmSync(dir, { recursive: true });
+
+  expect([reserve.grow(), reserve.held]).toEqual([false, true]);
 });
 
 test('reserve of a spool grows before its log does', async () => {
