@@ -15,6 +15,7 @@ const sqliteBusy = 5;
 const sqliteInputOutput = 10;
 const sqliteCorrupt = 11;
 const sqliteFull = 13;
+const sqliteCannotOpen = 14;
 const sqliteNotADatabase = 26;
 /**
  * Maximum wait for another connection, for example one that creates the database or removes its
@@ -149,6 +150,11 @@ export function isDatabaseBusy(error: unknown): boolean {
 export function isInputOutputError(error: unknown): boolean {
   const code = causeCodeOf(error);
   return code !== sqliteIndexSize && (code & 0xff) === sqliteInputOutput;
+}
+
+/** True if a file cannot be opened or created; SQLite does not report why. */
+export function isCannotOpen(error: unknown): boolean {
+  return (causeCodeOf(error) & 0xff) === sqliteCannotOpen;
 }
 
 function causeCodeOf(error: unknown): number {

@@ -11,8 +11,8 @@ import { withReserve } from '../../src/hold/reserve.ts';
 import { withUsedUp } from '../../src/hold/used-up.ts';
 import { tempDir } from '../support/temp.ts';
 
-// SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC, SQLITE_BUSY.
-const [write, flush, busy] = [778, 1034, 5];
+// SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC, SQLITE_BUSY, SQLITE_CANTOPEN.
+const [write, flush, busy, cannotOpen] = [778, 1034, 5, 14];
 const failure = (errcode: number) =>
   storeError(Object.assign(new Error('disk I/O error'), { errcode }), 'writing');
 
@@ -36,6 +36,13 @@ test.each(['ENOSPC', 'EDQUOT'])('a file that cannot be created (%s) is a full di
   const failed = Object.assign(new Error(`${code}: open 'sluice.db'`), { code });
 
   expect(storeError(failed, 'opening')).toMatchObject({ code: 'disk_full' });
+});
+
+test.each([
+  ['disk_full', withoutQuota],
+  ['state_unwritable', tempDir],
+])('a database that cannot be opened is %s by the room that is left', (code, makeDir) => {
+  expect(withUsedUp(failure(cannotOpen), makeDir())).toMatchObject({ code });
 });
 
 test('I/O error of a directory that takes bytes stays one, and leaves no file', () => {
