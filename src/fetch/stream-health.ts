@@ -21,6 +21,9 @@ const retryWaitMsMin = 1_000;
 /** Limit of growing waits: rights may be granted, other faults repaired. */
 const waitMsMax = { denied: deniedWaitMsMax, refused: 3_600_000, blocked: 3_600_000 };
 
+/** Limit of the wait after a full disk: polls pause until it has room, and then nothing else holds them back. */
+const fullDiskWaitMsMax = 30_000;
+
 /** The wait if the response decided none; an operator may cut it short. */
 export const notDecided: Wait = { ms: 0, cut: () => undefined };
 
@@ -115,7 +118,8 @@ export class StreamHealth {
     this.#state = isHalted ? 'halted' : 'retrying';
     this.#error = cause;
     const isDecided = wait.ms >= retryWaitMsMin;
-    const growing = () => lasting?.waitMs ?? this.#failures.next();
+    const mostMs = cause.code === 'disk_full' ? fullDiskWaitMsMax : Number.POSITIVE_INFINITY;
+    const growing = () => lasting?.waitMs ?? Math.min(mostMs, this.#failures.next());
     const isTooShort = isPatience(failed) && (lasting?.waitMs ?? 0) > wait.ms;
     const decided = isDecided && !isTooShort ? wait : { ...notDecided, ...wait, ms: growing() };
     const { code, message, next, details } = this.#deps.named?.(cause) ?? cause;

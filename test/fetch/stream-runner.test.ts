@@ -174,6 +174,17 @@ test('StreamRunner restarts its waits if a failed poll has stored a page', async
   expect(waits).toEqual([2_000, 4_000, 2_000, 4_000, 8_000, 2_000, 4_000]);
 });
 
+test('StreamRunner waits at most half a minute if its polls end on a full disk', async () => {
+  const full = new ExportError('disk_full', 'testing: scripted', { next: 'nothing' });
+  const { clock, polledAt, start } = runnerWith(() => ({ outcome: 'retry', cause: full }));
+  void start();
+
+  for (let i = 0; i < 7; i += 1) await clock.advanceToNext();
+
+  const waits = polledAt.slice(1).map((at, i) => at - (polledAt[i] ?? 0));
+  expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+});
+
 test.for([
   { outcome: 'refused', mostMs: 3_600_000 },
   { outcome: 'denied', mostMs: 900_000 },
