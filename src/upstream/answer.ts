@@ -189,7 +189,7 @@ function deniedCause(
     status === 403 ? `; requested scope: ${requested}, granted: ${granted ?? 'not said'}` : '';
   const next =
     status === 401
-      ? `Check the credential of upstream ${asked.upstream}, it may be revoked; nothing is lost, reading resumes where it stopped.`
+      ? `Check the credential of upstream ${asked.upstream}, which may be revoked, and the path in its base_url; nothing is lost, reading resumes where it stopped.`
       : `Give the API user of upstream ${asked.upstream} read access to this endpoint, or set the scope it needs; nothing is lost.`;
   const patience = wait ? ` and requires a wait of ${Math.ceil(wait.ms / 1_000)} s` : '';
   const what = `upstream answered ${status}${describeProblem(problem)}${patience}${cleanText(scopes, 400)}`;

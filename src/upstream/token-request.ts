@@ -160,7 +160,7 @@ function failed(
 
 function nextStep(code: ExportError['code']): string {
   if (code === 'token_refused') {
-    return 'Check client_id, client_secret and scope of this upstream; a corrected secret is read without a restart.';
+    return 'Check client_id, client_secret and scope of this upstream, and the path in base_url or token_url; a corrected secret is read without a restart.';
   }
   if (code === 'upstream_nonsense') {
     return 'Check base_url and token_url of this upstream: something else seems to answer there.';

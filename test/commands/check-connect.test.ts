@@ -1,7 +1,7 @@
 // `check --connect` beside faults that the upstream's first answers show: a company that does not exist, settings that
 // name no field of the record just read, scopes that were not granted, and a throttle that leaves no request.
 
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { factsOfRecord } from '../../src/commands/shared/record-facts.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { runHere } from '../support/cli.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
+import { aSetup } from './a-setup.ts';
 
 async function checked(source: string, companies = '[c-1]') {
   const sandbox = await startSandbox({ rate: 0, events: 20, firewallEveryS: 0 });
@@ -106,6 +107,30 @@ test('an address where nothing listens fails with the next step only', async () 
   expect(exitCode).toBe(3);
   expect(stdout).toMatch(/^ {2}Check the address and the network\.$/m);
 });
+
+test.each([
+  [
+    'a token',
+    '{ client_id: sandbox-client, client_secret: sandbox-secret }',
+    'base_url or token_url',
+  ],
+  ['an API key', '{ api_key: some-key }', 'its base_url'],
+])(
+  'a base address without its path, with %s, names the path as a cause',
+  async (_, auth, where) => {
+    const { config, sandbox } = await aSetup({ sandbox: { events: 5 } });
+    const text = readFileSync(config, 'utf8')
+      .replace(sandbox.unifiedBaseUrl, new URL(sandbox.unifiedBaseUrl).origin)
+      .replace(/auth: .*/, `auth: ${auth}`);
+    writeFileSync(config, text);
+
+    const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
+
+    expect(exitCode).toBe(3);
+    expect(stdout).toMatch(/^FAIL {2}source audit: .* answered 401 /m);
+    expect(stdout).toContain(`, and the path in ${where}`);
+  },
+);
 
 test('a scope that is not granted fails', async () => {
   const server = createServer((request, response) => {
