@@ -6,9 +6,9 @@
 
 import {
   type AsideEvent,
+  asExportError,
   type Clock,
   type DeadLetter,
-  errorText,
   type Json,
   type Log,
   type Offset,
@@ -105,7 +105,8 @@ export class Position {
         this.#aside = [...aside, ...this.#aside];
         this.#mark ??= mark;
         this.#unsaved = true;
-        const fields = { error: errorText(error) };
+        const { message, next } = asExportError(error, 'storing the position');
+        const fields = { error: message, next };
         if (this.#abandoned.signal.aborted) {
           this.#log.error(
             'position_not_saved',

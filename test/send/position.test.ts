@@ -15,6 +15,11 @@ const full = new ExportError('disk_full', 'testing: no room', { next: 'nothing' 
 /** A position over a disk whose n-th write goes as `write` says. */
 function positionOn(write: (turn: number) => Promise<void> | void, at = 0) {
   const clock = manualClock();
+  const lines: unknown[] = [];
+  const log = {
+    ...silent,
+    warn: (event: string, _: string, fields?: object) => void lines.push({ event, ...fields }),
+  };
   const tried: Acknowledgement[] = [];
   const written: Acknowledgement[] = [];
   const noted: number[] = [];
@@ -26,8 +31,8 @@ function positionOn(write: (turn: number) => Promise<void> | void, at = 0) {
       written.push(step);
     },
   } as Pick<Spool, 'reached' | 'acknowledge'> as Spool;
-  const position = new Position('s', at, { spool, clock, log: silent });
-  return { position, clock, tried, written, noted };
+  const position = new Position('s', at, { spool, clock, log });
+  return { position, clock, tried, written, noted, lines };
 }
 
 function deadLetter(n: number): DeadLetter {
@@ -45,6 +50,21 @@ test('Position moves at once and shares a write among steps taken together', asy
 
   expect(at).toBe(7);
   expect(written).toEqual([{ position: 7 }]);
+});
+
+test('Position reports a write that fails, with the next step, and tries again', async () => {
+  const { position, clock, written, lines } = positionOn((turn) => {
+    if (turn === 1) throw full;
+  });
+
+  position.advance(3);
+  await clock.advance(1_000);
+  await position.saved();
+
+  expect(lines).toEqual([
+    { event: 'position_save_failed', error: 'testing: no room', next: 'nothing' },
+  ]);
+  expect(written).toEqual([{ position: 3 }]);
 });
 
 test('Position notes each step before the next is taken, but none past a dead letter that is not saved', async () => {

@@ -23,9 +23,12 @@ export function compressSegments(log: Log): SegmentCompression {
   return {
     add: (path) => {
       work = work.then(async () => {
+        const temporary = `${path}.gz.part`;
         try {
-          await compressSegment(path);
+          await compressSegment(path, temporary);
         } catch (error) {
+          // On a full disk its space is needed.
+          await rm(temporary, { force: true }).catch(() => undefined);
           const facts = { path, error: errorCodeOf(error) };
           log.warn(
             'file_not_compressed',
@@ -39,8 +42,7 @@ export function compressSegments(log: Log): SegmentCompression {
   };
 }
 
-async function compressSegment(path: string): Promise<void> {
-  const temporary = `${path}.gz.part`;
+async function compressSegment(path: string, temporary: string): Promise<void> {
   await pipeline(
     createReadStream(path, { highWaterMark: 256 * 1024 }),
     // The default level would cost as much as fetching, storing and formatting together.

@@ -78,16 +78,14 @@ export const sendingEvents = {
   },
   position_not_saved: {
     level: 'error',
-    fields: ['sink', 'error'],
+    fields: ['sink', 'error', 'next'],
     meaning:
       'sluice stopped before the position of a sink was stored. Events sent since are sent again, with the same uid.',
-    next: 'Check the disk and the state directory.',
   },
   position_save_failed: {
     level: 'warn',
-    fields: ['sink', 'error'],
+    fields: ['sink', 'error', 'next'],
     meaning: 'The position of a sink could not be stored. sluice tries again.',
-    next: 'Check the disk and the state directory.',
   },
   filter_failed: {
     level: 'warn',

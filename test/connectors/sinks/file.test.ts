@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -172,6 +173,20 @@ describe('file compresses', () => {
     ]);
     expect(statSync(join(dir, 'events.0000000000000000.ndjson.gz')).mode & 0o777).toBe(0o640);
     expect(uidsIn(written(dir))).toEqual(uids(6));
+  });
+
+  test('nothing on a full disk, and leaves no unfinished file', async () => {
+    const dir = tempDir();
+    symlinkSync('/dev/full', join(dir, 'events.0000000000000000.ndjson.gz.part'));
+    const engine = new FakeEngine(dir, { rotate: { bytes: '1B' }, compress: 'gzip' });
+    await engine.send(2);
+    await engine.send(1);
+
+    await engine.restart();
+
+    expect(readdirSync(dir).filter((one) => one.startsWith('events.0'))).toEqual([
+      'events.0000000000000000.ndjson',
+    ]);
   });
 
   test('a compression that a stopped process had not finished', async () => {
