@@ -92,8 +92,13 @@ export class RequestTable {
     this.#statements.run('UPDATE request SET at = ?, answer = NULL WHERE id = ?', at, id);
   }
 
-  /** All requests, oldest first. Rows that no such version has written are ignored. */
+  /**
+   * All requests, oldest first; none in a database of an older version, which is only read. Rows that no such version has
+   * written are ignored.
+   */
   all(): readonly Request[] {
+    const table = "SELECT 1 AS n FROM sqlite_master WHERE name = 'request'";
+    if (this.#statements.row(table) === undefined) return [];
     return this.#statements.rows('SELECT * FROM request ORDER BY id').flatMap(requestOf);
   }
 

@@ -104,6 +104,12 @@ test.each(versions)('store resumes with all data of version %i', (version) => {
   expect(findDamage(join(dir, 'sluice.db'), null)).toBeNull();
 });
 
+test.each(versions)('the requests of version %i are read before it is migrated', (version) => {
+  later.length = 0;
+
+  expect(() => lookInto(leftBy(version), null, ({ requests }) => requests.all())).not.toThrow();
+});
+
 test('store only reads an older database if it is opened for reading', () => {
   later.length = 0;
   const dir = leftBy(1);
