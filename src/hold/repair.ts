@@ -22,6 +22,7 @@ import { type DeliveredCopy, readDelivered, writeDelivered } from './delivered.t
 import { takeLock } from './lock.ts';
 import { addOutbox, noteDifferences } from './outbox.ts';
 import { makePrivateDirectory, makePrivateFile, syncPath } from './private-files.ts';
+import { reachedName } from './reached.ts';
 import { withReserve } from './reserve.ts';
 import { nothingSalvaged, type Salvaged, salvage } from './salvage.ts';
 import { databaseName, databaseSuffixes, type Sync } from './schema.ts';
@@ -94,8 +95,10 @@ function checkAndRepair(settings: RepairSettings): Repaired | null {
     if (settings.isCache === true) noteRepair(settings);
     renameSync(join(dir, partial), join(dir, repaired));
     syncPath(dir);
-    const aside = replace(dir);
+    // First: of a start that ends after `replace`, the next one would take the new database for an older one.
     writeDelivered(dir, rebuilt.copy, settings.sync !== 'none');
+    if (!rebuilt.isWhole) rmSync(join(dir, reachedName), { force: true });
+    const aside = replace(dir);
     return { damage, aside, ...rebuilt.report };
   } catch (error) {
     throw storeError(error, `repairing the state database in ${dir}`);
@@ -142,6 +145,8 @@ function remove(dir: string, name: string): void {
 interface Rebuilt {
   /** The second copy that belongs to the new database. */
   readonly copy: DeliveredCopy;
+  /** False: it has no earlier epoch, so no position noted beside it is valid. */
+  readonly isWhole: boolean;
   readonly report: Pick<Repaired, 'saved' | 'lost' | 'resets' | 'deadLettersSaved'>;
 }
 
@@ -177,6 +182,7 @@ function rebuild(settings: RepairSettings, copy: DeliveredCopy | null): Rebuilt 
   const { end } = store.gauge();
   return {
     copy: { spool: store.id, end, streams: places },
+    isWhole,
     report: { saved, lost, resets, deadLettersSaved },
   };
 }

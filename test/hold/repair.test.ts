@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { presentEpoch, reachOf } from '../../src/contracts/numbering.ts';
 import { readDelivered, writeDelivered } from '../../src/hold/delivered.ts';
 import { findOlder } from '../../src/hold/older.ts';
@@ -60,7 +60,9 @@ describe.each(Object.entries(unreadable))('repairDatabase, where the database %s
 
     const { repaired, told: reported } = repair(dir);
     const again = repair(dir);
+    const older = findOlder({ dir, sync: 'normal', sinks, streams, report: () => null });
 
+    expect(older).toBeNull();
     expect(repaired?.saved).toBe(0);
     expect(repaired?.lost).toBeNull();
     expect(repaired?.resets).toEqual(reported);
@@ -355,6 +357,29 @@ test('repairDatabase finishes a repair that an interrupted start had begun', () 
   expect(beforeItWasWhole).not.toBeNull();
   expect(existsSync(`${path}.partial`)).toBe(false);
   expect(lossesIn(dir, closed)).toEqual([]);
+});
+
+test('repairDatabase has the files beside the new database ready before that is in place', () => {
+  const dir = copied(closed.dir);
+  const path = join(dir, 'sluice.db');
+  overwrite(path, rootOf(dir, 'page'), Buffer.alloc(sqlitePage));
+  const before = readDelivered(dir);
+  vi.setSystemTime(new Date('2026-11-27T00:00:00Z'));
+  // The damaged database cannot be moved there: as if the start had ended before it moved it.
+  const aside = join(dir, 'damaged-2026-11-27T000000.000Z');
+  writeFileSync(aside, '');
+  expect(() => repair(dir)).toThrow();
+  vi.useRealTimers();
+
+  const noted = readDelivered(dir);
+  const isReached = existsSync(join(dir, 'reached'));
+  rmSync(aside);
+  const { repaired } = repair(dir);
+
+  expect(noted).not.toEqual(before);
+  expect(noted).toEqual(readDelivered(dir));
+  expect(isReached).toBe(false);
+  expect(repaired?.resets.length).toBeGreaterThan(0);
 });
 
 test('spool resumes in a repaired directory, and streams’ positions are known there too', async () => {
