@@ -88,8 +88,8 @@ async function requestsOf(kind: Kind, size: { records: number; page: number; eve
       ...{ dir, sync: 'normal', keepMs: 0, bytesMax: 2 ** 30, sinks: [] },
       reserveBytesMax: 2 ** 20,
     });
-    const { order, start, rewindEveryMs: patienceMs } = reading;
-    const deps = { stream, spool, clock, log: silent, order, start, patienceMs };
+    const { order, start, rewindEveryMs: patienceMs, lookbackMs } = reading;
+    const deps = { stream, spool, clock, log: silent, order, start, patienceMs, lookbackMs };
     const poller = new ListPoller(new ListReader(deps), reading);
     const poll = async (waitMs: number) => {
       await clock.advance(waitMs);

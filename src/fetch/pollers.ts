@@ -103,9 +103,9 @@ export function pollerFor(source: PolledSource, stream: Stream, deps: PollerDeps
     deps.begun(backfill);
     return counted(backfill, tools);
   }
-  const { order, start, rewindEveryMs: patienceMs } = list;
+  const { order, start, rewindEveryMs: patienceMs, lookbackMs } = list;
   return counted(
-    new ListPoller(new ListReader({ ...read, order, start, patienceMs }), list),
+    new ListPoller(new ListReader({ ...read, order, start, patienceMs, lookbackMs }), list),
     tools,
   );
 }

@@ -83,6 +83,7 @@ export class Backfill {
       start: 'beginning',
       // It never reads anything twice.
       patienceMs: 0,
+      lookbackMs: deps.list.lookbackMs,
       inFlight,
       found,
     });

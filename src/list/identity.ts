@@ -37,11 +37,11 @@ export interface OlderKey {
   readonly key: Uint32Array;
   /** It compares all that the present key compares, and more. */
   readonly isFiner: boolean;
-  /** Records that happened later were never stored under it, epoch milliseconds; null: unknown. */
+  /** Records that happened later may not be stored under it, epoch milliseconds; null: unknown. */
   readonly upTo: number | null;
 }
 
-/** An earlier setting of `ignore`. `upTo`: the latest event time that was read under it, epoch milliseconds. */
+/** An earlier setting of `ignore`. `upTo`: records that may still be late happened after this time, epoch milliseconds. */
 export interface EarlierIgnore {
   readonly paths: readonly string[];
   readonly upTo: number | null;

@@ -2,9 +2,9 @@
 // page that is read again yields nothing. The counting depends on the page's role in its walk (judge.ts).
 //
 // After a change of `ignore` a record has another key. One that is found by its earlier key is adopted: from then on it
-// counts under its present key. If the earlier key compares less, two records may share it, so only a record from before
-// the change is adopted: a later one is new. Invariants: a stored record counts under one key; a key gives no number
-// twice, also if an earlier `ignore` returns.
+// counts under its present key. If the earlier key compares less, two records may share it, so only a record from more
+// than `lookback` before the change is adopted: any other one may be new. Invariants: a stored record counts under one
+// key; a key gives no number twice, also if an earlier `ignore` returns.
 
 import type { Identified, Identifier, OlderKey } from './identity.ts';
 import type { Page } from './page.ts';
@@ -84,7 +84,7 @@ export function idlessCounter(
     if (finer !== undefined) return adopt(given + finer.count, { ...finer, passedOn: finer.given });
     const happenedAt = left.length === 0 ? null : timeOf(question, index);
     const coarser = left.find(
-      ({ isFiner, upTo }) => !isFiner && happenedAt !== null && upTo !== null && happenedAt <= upTo,
+      ({ isFiner, upTo }) => !isFiner && happenedAt !== null && upTo !== null && happenedAt < upTo,
     );
     const n = count + passedOn;
     if (coarser === undefined) return fresh(n);

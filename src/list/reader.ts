@@ -56,6 +56,8 @@ export interface ListDeps {
   readonly comparedFrom?: (() => Promise<number>) | undefined;
   /** How long records that changed all at once must stay unchanged before the changes are reported, milliseconds. */
   readonly patienceMs: number;
+  /** How late a record may appear in the list, milliseconds. */
+  readonly lookbackMs: number;
   /** Counts the bodies of its pages until they are stored. */
   readonly inFlight?: InFlight | undefined;
   readonly found?: OnFinding | undefined;
@@ -113,7 +115,7 @@ export class ListReader {
   /** Loads checkpoint and memory, again after a failed commit. Throws `checkpoint_mismatch`. */
   async load(): Promise<ListCheckpoint> {
     if (this.#checkpoint !== null) return this.#checkpoint;
-    const { stream, spool, log, order } = this.deps;
+    const { stream, spool, log, order, lookbackMs } = this.deps;
     const memory = await spool.recall(stream.name);
     const ignore = (stream.ignore ?? []).toSorted();
     const newest = memory.identities.at(-1)?.block ?? 0;
@@ -121,7 +123,7 @@ export class ListReader {
       memory.checkpoint === null
         ? await this.#fresh(ignore, newest)
         : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
-    const checkpoint = underIgnore(held, ignore, newest);
+    const checkpoint = underIgnore(held, ignore, { newest, lookbackMs });
     if (parseListCheckpoint(memory.checkpoint)?.whole.swept === true && !checkpoint.whole.swept) {
       log.info(
         'paging_changed',

@@ -122,7 +122,7 @@ export class RecordMemory {
 export function underIgnore(
   held: ListCheckpoint,
   ignore: string[],
-  newest: number,
+  { newest, lookbackMs }: { readonly newest: number; readonly lookbackMs: number },
 ): ListCheckpoint {
   const { memory } = held;
   if (JSON.stringify(memory.ignore) === JSON.stringify(ignore)) {
@@ -137,7 +137,7 @@ export function underIgnore(
   }
   // Records without ids were counted by the content under the old `ignore`.
   const recount = memory.nameless ? { end: { countAnew: true, resumePage: null } } : {};
-  const ignoredBefore = earlierOf(memory, ignore);
+  const ignoredBefore = earlierOf(memory, ignore, lookbackMs);
   return joinedChange(held, {
     memory: { ignore, ignoredBefore, olderUpTo: newest, drift: null },
     ...recount,
@@ -148,13 +148,15 @@ export function underIgnore(
 function earlierOf(
   { ignore: last, ignoredBefore, nameless, watermark }: ListCheckpoint['memory'],
   ignore: readonly string[],
+  lookbackMs: number,
 ): ListCheckpoint['memory']['ignoredBefore'] {
   if (!nameless) return ignoredBefore;
   const isOther = (paths: readonly string[], other: readonly string[]) =>
     JSON.stringify(paths) !== JSON.stringify(other);
   return [
     ...ignoredBefore.filter(({ paths }) => isOther(paths, last)),
-    { paths: last, upTo: watermark },
+    // Records late by at most `lookback` are rather delivered twice than lost.
+    { paths: last, upTo: watermark && watermark - lookbackMs },
   ]
     .filter(({ paths }) => paths.length > 0 && isOther(paths, ignore))
     .slice(-earlierMax);

@@ -96,6 +96,7 @@ export class ListAsker {
       // A parent may be new: records from before its first request are then new as well.
       start: list.start === 'now' ? since : list.start,
       patienceMs,
+      lookbackMs: list.lookbackMs,
       inFlight,
     });
     return new ListPoller(reader, list);

@@ -170,9 +170,9 @@ export async function aList(
   const spool = given ?? (await aSpool());
   const found: FindingRecord[] = [];
   const poller = () => {
-    const { order, start, rewindEveryMs: patienceMs } = reading;
+    const { order, start, rewindEveryMs: patienceMs, lookbackMs } = reading;
     const reader = new ListReader({
-      ...{ stream, spool, clock, log, order, start, patienceMs },
+      ...{ stream, spool, clock, log, order, start, patienceMs, lookbackMs },
       found: (record) => found.push(record),
     });
     return new ListPoller(reader, reading);

@@ -54,6 +54,7 @@ async function aListOf(rows: () => readonly Row[], wishes: Wishes = {}) {
         order: 'auto',
         start: 'beginning',
         patienceMs: settings.rewindEveryMs,
+        lookbackMs: settings.lookbackMs,
       }),
       settings,
     );

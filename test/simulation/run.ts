@@ -159,6 +159,7 @@ class ListWorld implements World {
       order: isTimed ? 'oldest_first' : pinned && order !== 'both_ends' ? order : 'auto',
       start: isTimed ? begin - 3 * hourMs : 'beginning',
       patienceMs: reading.rewindEveryMs,
+      lookbackMs: reading.lookbackMs,
     });
     return new ListPoller(reader, { ...reading, onCursorInvalid: this.#onCursorInvalid });
   }

@@ -131,6 +131,7 @@ export class PairProcess {
     const reader = new ListReader({
       ...{ stream, spool: pairedSpool(spool, stream, { sideOf, pairs }), clock, log: silent },
       ...{ order: 'auto', start: 'beginning', patienceMs: reading.rewindEveryMs },
+      lookbackMs: reading.lookbackMs,
       ...(isNew && {
         comparedFrom: () => comparedFrom(sideOf()?.pairing, { recall: spool.recall, pairs }),
       }),
