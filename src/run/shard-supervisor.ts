@@ -56,8 +56,11 @@ export class ShardSupervisor {
   #print: ConfigPrint | null;
   /** The turns of owned shards, by shard. */
   readonly #turns = new Map<number, ShardTurn>();
-  /** The shards that this process accepts or runs; `end` stops that. */
-  readonly #served = new Map<number, { readonly done: Promise<number>; end(why: Error): void }>();
+  /** The shards that this process accepts or runs until `own` aborts. */
+  readonly #served = new Map<
+    number,
+    { readonly done: Promise<number>; readonly own: AbortController }
+  >();
   /** Rejects if a shard cannot be served, which ends all. */
   readonly #failed = Promise.withResolvers<never>();
   readonly #tally = new ShardTally();
@@ -169,10 +172,13 @@ export class ShardSupervisor {
   }
 
   #serve(member: GroupMember, shard: number, stop: AbortSignal): void {
-    if (this.#served.has(shard)) return;
+    const last = this.#served.get(shard);
+    if (last?.own.signal.aborted === false) return;
     const own = new AbortController();
     const ending = AbortSignal.any([stop, own.signal]);
-    const done = this.#keep(member, shard, ending)
+    // A shard that was dropped a moment ago may still deliver: it would run twice.
+    const done = Promise.resolve(last?.done)
+      .then(() => this.#keep(member, shard, ending))
       .catch((error) => {
         if (ending.aborted) return 0;
         this.#deps.log.error('shard_failed', 'cannot work on a shard', { shard });
@@ -180,7 +186,7 @@ export class ShardSupervisor {
         return 1;
       })
       .finally(() => this.#tally.given(shard));
-    this.#served.set(shard, { done, end: (why) => own.abort(why) });
+    this.#served.set(shard, { done, own });
   }
 
   /** Waits for a shard and runs it, again and again. */
@@ -294,10 +300,8 @@ export class ShardSupervisor {
       this.#print = printAfter(this.#print, printOf(next), removalAllowed);
       if (control) storeDeployment(next.state.kafka, { ...this.#deps, control });
       for (const shard of requested) this.#serve(member, shard, stop);
-      for (const shard of dropped) {
-        this.#served.get(shard)?.end(new Error('the config has no more work for it'));
-        this.#served.delete(shard);
-      }
+      for (const shard of dropped)
+        this.#served.get(shard)?.own.abort(new Error('the config has no more work for it'));
       return true;
     } catch (error) {
       const { message } = asExportError(error, 'reading the config again');
