@@ -1,4 +1,4 @@
-// The reporter of tests that needed another try: the default one names such a test without its errors.
+// The reporter of tests that needed another try: the default one names the test without its errors.
 
 import { expect, test } from 'vitest';
 import type { TestCase } from 'vitest/node';
@@ -26,7 +26,7 @@ const error = {
   diff: '\u001b[32m- Expected\u001b[39m\n+ Received\n\n- 2\n+ 1\n  3',
 };
 
-test('a test that passed at another try is reported with its error, place and difference', () => {
+test('a test that passed at another try is reported with its error, location and difference', () => {
   expect(reported({ state: 'passed', errors: [error] })).toEqual([
     'tried again: a sink > sends: expected 1 to be 2 (/x/test/send/sender.test.ts:7:3)\n- Expected\n+ Received\n- 2\n+ 1',
   ]);
