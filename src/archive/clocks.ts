@@ -37,17 +37,28 @@ export function localReadTime({ fetched_at }: Pick<PageEntry, 'fetched_at'>): re
   return [Date.parse(fetched_at)];
 }
 
-/**
- * When upstream sent a page, epoch milliseconds: by its own clock if it sends a date. `-Infinity` for sluice's own pages,
- * which no other clock confirms.
- */
-export function upstreamTime({
-  kind,
-  fetchedAt,
-  answer,
-}: Pick<PageContext, 'kind' | 'fetchedAt' | 'answer'>): number {
-  if (kind === 'condition') return Number.NEGATIVE_INFINITY;
-  return parseHttpDate(answer?.date ?? '', fetchedAt) ?? fetchedAt;
+/** The time that upstream's clock has reached, from the pages of one process. */
+export class UpstreamClock {
+  #answered = Number.NEGATIVE_INFINITY;
+  #unanswered = Number.NEGATIVE_INFINITY;
+
+  /** Adds a page. Pages that sluice makes itself, of changes and conditions, prove no time. */
+  take({ kind, fetchedAt, answer }: Pick<PageContext, 'kind' | 'fetchedAt' | 'answer'>): void {
+    if (answer !== undefined) {
+      const sentAt = parseHttpDate(answer.date ?? '', fetchedAt) ?? fetchedAt;
+      this.#answered = Math.max(this.#answered, sentAt);
+    } else if (kind === 'audit' || kind === 'log') {
+      this.#unanswered = Math.max(this.#unanswered, fetchedAt);
+    }
+  }
+
+  /**
+   * Epoch milliseconds; `-Infinity`: not known. By the local clock if upstream sends no dates, or no page is a response,
+   * as with webhooks alone.
+   */
+  get reached(): number {
+    return this.#answered === Number.NEGATIVE_INFINITY ? this.#unanswered : this.#answered;
+  }
 }
 
 /** Counts an archive's pages whose clocks differ. */

@@ -85,11 +85,11 @@ export class Retention {
 
   /**
    * Enters holds and deletions into the log; `remove` follows once they are signed. If holds cannot be read, nothing is
-   * deleted, and pages are archived all the same. `readUpTo`: when the newest page was read, by upstream's clock.
+   * deleted, and pages are archived all the same. `upstreamNow`: the present by upstream's clock.
    */
-  async enter(log: ArchiveLog, now: number, readUpTo: number): Promise<readonly Gone[]> {
+  async enter(log: ArchiveLog, now: number, upstreamNow: number): Promise<readonly Gone[]> {
     try {
-      return await this.#enter(log, now, readUpTo);
+      return await this.#enter(log, now, upstreamNow);
     } catch (error) {
       if (!(error instanceof ExportError || error instanceof SyntaxError)) throw error;
       if (this.#failure !== error.message) {
@@ -103,13 +103,13 @@ export class Retention {
     }
   }
 
-  async #enter(log: ArchiveLog, now: number, readUpTo: number): Promise<readonly Gone[]> {
+  async #enter(log: ArchiveLog, now: number, upstreamNow: number): Promise<readonly Gone[]> {
     const { store, bodiesMs } = this.#settings;
     await this.#holds.enter(log, now);
     const wished = await this.#wished(log, now);
     this.#wish = wished?.authority ?? null;
     // This machine's clock may be years ahead, and a deleted body does not come back: both clocks must agree.
-    const age = Math.min(now, readUpTo);
+    const age = Math.min(now, upstreamNow);
     const isDue = bodiesMs !== null && Math.abs(now - this.#lookedAt) >= lookEveryMs;
     if (!isDue && wished === null) return [];
     this.#lookedAt = now;

@@ -15,7 +15,7 @@ import { timeText, version } from '../tools/index.ts';
 import type { Anchors } from './anchors/anchors.ts';
 import type { RequestRules } from './authority.ts';
 import { staleMsOf } from './claim.ts';
-import { clockDifference, upstreamTime } from './clocks.ts';
+import { clockDifference, UpstreamClock } from './clocks.ts';
 import type { Entry } from './entries.ts';
 import { EraseRequests } from './erasing.ts';
 import { type Heads, parseMark } from './heads.ts';
@@ -126,8 +126,7 @@ export class ArchiveWriter {
   #room = Promise.withResolvers<void>();
   #isStarted = false;
   #isClockReported = false;
-  /** When the newest page was read, by upstream's clock. */
-  #readUpTo = Number.NEGATIVE_INFINITY;
+  readonly #upstreamClock = new UpstreamClock();
   /** The last entered config. */
   #config: string | null = null;
   #place: SinkPosition | null;
@@ -217,7 +216,7 @@ export class ArchiveWriter {
     const epoch = presentEpoch(this.#settings.numbering);
     const page = preparePage(held, { epoch, salt: this.#log.deps.salt });
     this.#reportClock(held);
-    this.#readUpTo = Math.max(this.#readUpTo, upstreamTime(held.context));
+    this.#upstreamClock.take(held.context);
     const waiting: Waiting = { page, done: Promise.withResolvers(), bytes: held.body.length };
     this.#waiting.push(waiting);
     this.#bytes += waiting.bytes;
@@ -272,7 +271,7 @@ export class ArchiveWriter {
       await this.#enterSigned(false);
       this.#start(now);
       await this.#lake.enter(this.#log, now);
-      const gone = await this.#retention.enter(this.#log, now, this.#readUpTo);
+      const gone = await this.#retention.enter(this.#log, now, this.#upstreamClock.reached);
       const erased = await this.#erasing.enter(this.#log, now);
       const days = enterDays(this.#log, now);
       const published = await this.#sign([...days, this.#append(pages, now)], now);

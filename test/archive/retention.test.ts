@@ -83,11 +83,13 @@ test('no body goes by a clock that is years ahead of upstream’s', async () => 
   await writer.close();
   const yearsMs = 3_650 * dayMs;
   const next = await aWriter({ store, bodiesMs: 50 * dayMs, now: () => Date.now() + yearsMs });
-  const [condition, ...pages] = readAgo(-3_650, 18);
-  if (condition === undefined) throw new Error('no page');
+  const as = (kind: 'condition' | 'drift' | 'audit', first: number) =>
+    readAgo(-3_650, first).map((page) => ({ ...page, context: { ...page.context, kind } }));
 
-  await archived(next, [{ ...condition, context: { ...condition.context, kind: 'condition' } }]);
-  await archived(next, dated(pages, Date.now()));
+  await archived(next, as('condition', 18));
+  await archived(next, as('drift', 24));
+  await archived(next, dated(as('audit', 30), Date.now()));
+  await archived(next, as('audit', 36));
   await next.close();
 
   expect(await segmentsOf(store)).toEqual(expect.arrayContaining([...before]));
