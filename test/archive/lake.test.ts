@@ -173,6 +173,23 @@ describe('somebody lays hands on it', () => {
   });
 });
 
+test('a cut of a clock that was ahead hides no later cut from the log', async () => {
+  const location = join(tempDir(), 'archive');
+  const writer = await aWriter({ store: openDirectory(location) });
+  const [early, late] = [heldPages(2), heldPages(2, 6)];
+  await archived(writer, early);
+  await cut(location, eventsOf(early), () => Date.now() + 3_650 * 86_400_000);
+  await archived(writer, late);
+  await cut(location, eventsOf(late));
+  await archived(writer, heldPages(1, 12));
+  await writer.close();
+
+  const { breaks, remarks } = await verified(location);
+
+  expect(breaks).toEqual([]);
+  expect(remarks).toContainEqual(expect.stringMatching(/^the lake: 12 events/));
+});
+
 test('a lake that lacks an event, or has one of another page, is reported with its position', async () => {
   const location = join(tempDir(), 'archive');
   const writer = await aWriter({ store: openDirectory(location) });

@@ -53,8 +53,10 @@ export async function lookAtBucket(
   store: CutStore,
   { numbering, after, end, nowMs }: KnownCut,
 ): Promise<TopObjectState> {
-  // A name of a later day would move all later objects to that day.
-  const lastDay = dayOf(nowMs + dayMs, after);
+  // A name of a later day would move all later objects to that day. A signed cut is not
+  // forged: a clock that was ahead wrote it, and names keep the order of cuts.
+  const isSigned = end === Number.POSITIVE_INFINITY;
+  const lastDay = isSigned ? null : dayOf(nowMs + dayMs, after);
   const found = await newestObjects(store, after, lastDay);
   const reaches = found.map(({ place }) => {
     const { position, ahead } = reachOf(place, numbering);
@@ -82,11 +84,12 @@ export async function lookAtBucket(
 async function newestObjects(
   store: CutStore,
   after: string,
-  lastDay: string,
+  lastDay: string | null,
 ): Promise<readonly WrittenObject[]> {
   let names: string[] = [];
   for await (const { name } of store.list(namesBegin, after)) {
-    if (stemIn(name) === null || name.slice(0, lastDay.length) > lastDay) continue;
+    const isLater = lastDay !== null && name.slice(0, lastDay.length) > lastDay;
+    if (stemIn(name) === null || isLater) continue;
     names.push(name);
     if (names.length >= objectsMax * 2) names = names.slice(-objectsMax);
   }
