@@ -14,6 +14,7 @@ import { orderShown, type WalkGrowth } from './growth.ts';
 import { firstPosition, type ListPosition } from './page.ts';
 import { type EndVerdicts, totalSign } from './paging-doubt.ts';
 import type { ListReader } from './reader.ts';
+import { aheadFinding } from './recover.ts';
 import type { IdlessTally } from './stage.ts';
 import type { EmptyRuns } from './tail.ts';
 import type { Walk, Walked } from './walk.ts';
@@ -104,15 +105,22 @@ export class Poll {
   /**
    * Prepares a poll. With `start: now`, records from shortly before are not reported but must be known, so that later
    * changes show. If a clock that was ahead noted the last check for late records, the age of that check and the
-   * positions of later rows are unknown: a full scan is due.
+   * positions of later rows are unknown: a full scan is due. If it noted the start of the
+   * list, all records up to then would be skipped: the list starts now, with records late by up to `lookback`.
    */
   async begin(): Promise<void> {
     if (this.checkpoint.looked.rewoundAt > this.begunAt) {
       await this.commit({ looked: { rewoundAt: this.begunAt, sweptAt: scanRequested } });
     }
     const { since, standingBefore } = this.checkpoint.wanted;
-    if (this.reader.deps.start !== 'now' || standingBefore === null || standingBefore !== since)
+    const { start, stream } = this.reader.deps;
+    if (since !== null && since > this.begunAt && since !== start) {
+      const time = this.begunAt - this.settings.lookbackMs;
+      const wanted = { since: time, standingBefore: null };
+      await this.commit({ wanted }, [aheadFinding(stream.name, time)]);
       return;
+    }
+    if (start !== 'now' || standingBefore === null || standingBefore !== since) return;
     await this.commit(this.fromNowOn(standingBefore));
   }
 

@@ -90,6 +90,15 @@ export function fromNowFindings(
   ];
 }
 
+/** The condition for a start at the present time that was noted by a clock that was ahead. */
+export function aheadFinding(stream: string, time: number): Finding {
+  return {
+    condition: 'source.gap_suspected',
+    message: `the clock of this machine was ahead when ${stream} began with the records of that time; records from before the time in to may be skipped`,
+    details: { to: timeText(time) },
+  };
+}
+
 /** Whether a failure means that the company is denied or gone, and not just a position in its list. */
 export async function isScopeLost(
   reader: ListReader,

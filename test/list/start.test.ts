@@ -146,3 +146,51 @@ describe('on_cursor_invalid: from_now', () => {
     });
   });
 });
+
+describe('a clock that is ahead at the start', () => {
+  test.for(kinds)('start: now reads on once the clock is right: $what', async (kind) => {
+    const { type, path, order, settings } = kind;
+    const world = await standingSandbox();
+    const { sandbox, clock } = world;
+    sandbox.control.setFaults({ lists: [{ path, order }] });
+    await clock.advance(hourMs);
+    const aheadMs = { now: 10 * 365 * 24 * hourMs };
+    const own = Object.assign(Object.create(clock), {
+      now: () => clock.now() + aheadMs.now,
+    }) as typeof clock;
+    const list = await aList(
+      { sandbox, clock: own },
+      { type, settings: { ...settings, start: 'now' } },
+    );
+    await list.readToTail();
+    aheadMs.now = 0;
+    await clock.advance(minuteMs);
+    sandbox.control.grow(path, 5);
+    await clock.advance(minuteMs);
+
+    await list.readToTail();
+    await clock.advance(70 * minuteMs);
+    await list.readToTail();
+
+    const grown = ledgerIds(sandbox, path).slice(-5);
+    expect(await idsOf(list)).toEqual(expect.arrayContaining([...grown]));
+    expect(await idsOf(list)).toHaveLength(5);
+    expect(await list.conditions()).toEqual(['source.gap_suspected']);
+  });
+
+  test('a start that the config sets in the future stays', async () => {
+    const world = await standingSandbox();
+    const { sandbox, clock } = world;
+    const start = new Date(clock.now() + hourMs).toISOString();
+    const list = await aList(world, { settings: { start } });
+    await list.readToTail();
+    sandbox.control.grow(AUDIT, 5);
+    await clock.advance(2 * hourMs);
+    sandbox.control.grow(AUDIT, 3);
+    await clock.advance(minuteMs);
+    await list.readToTail();
+
+    expect(await idsOf(list)).toEqual(ledgerIds(sandbox).slice(-3));
+    expect(await list.conditions()).toEqual([]);
+  });
+});
