@@ -20,3 +20,16 @@ export async function writeAll(file: FileHandle, bytes: Uint8Array, position: nu
     written += bytesWritten;
   }
 }
+
+/** Uses a file that was just opened, and closes it if that fails: Node ends the process when it collects a forgotten one. */
+export async function closedOnFailure<T>(
+  file: FileHandle,
+  use: (file: FileHandle) => Promise<T>,
+): Promise<T> {
+  try {
+    return await use(file);
+  } catch (error) {
+    await file.close().catch(() => undefined);
+    throw error;
+  }
+}

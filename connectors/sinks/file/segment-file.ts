@@ -26,7 +26,7 @@ import {
   type PositionReach,
   presentEpoch,
 } from '../../../src/contracts/index.ts';
-import { directoryMode, fileMode, writeAll } from './durable-files.ts';
+import { closedOnFailure, directoryMode, fileMode, writeAll } from './durable-files.ts';
 import { finishedPath, renameFinished } from './segment-names.ts';
 import { SegmentNote } from './segment-note.ts';
 import { recover, type SegmentReach } from './segment-recovery.ts';
@@ -186,10 +186,12 @@ export class SegmentFile {
     const { path, flush } = this.#settings;
     makeDirectory(dirname(path), directoryMode);
     const file = await openForWriting(path);
-    const { ino: inode, size: bytes } = await file.stat();
-    if (flush) await flushNames(path);
-    const torn = !(await endsInLine(file, bytes));
-    return { file, inode, segment, since, torn, bytes, unsure: false, noted: false };
+    return await closedOnFailure(file, async () => {
+      const { ino: inode, size: bytes } = await file.stat();
+      if (flush) await flushNames(path);
+      const torn = !(await endsInLine(file, bytes));
+      return { file, inode, segment, since, torn, bytes, unsure: false, noted: false };
+    });
   }
 }
 
@@ -198,9 +200,12 @@ export async function openSegmentFile(settings: SegmentFileSettings): Promise<Se
   const { left, ...recovered } = await recover(settings);
   if (left === null) return new SegmentFile(settings, { ...recovered, active: null });
   const file = await openForWriting(settings.path);
-  const { ino: inode, size } = await file.stat();
+  const { ino: inode, size } = await closedOnFailure(file, async () => {
+    const found = await file.stat();
+    if (found.size > left.bytes) await file.truncate(left.bytes);
+    return found;
+  });
   if (size > left.bytes) {
-    await file.truncate(left.bytes);
     settings.log.info(
       'file_tail_cut',
       'cut a half-written end of the file; its events are written again',
@@ -216,20 +221,22 @@ export async function openSegmentFile(settings: SegmentFileSettings): Promise<Se
 
 async function openForWriting(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDWR | constants.O_CREAT, fileMode);
-  if ((await file.stat()).isFile()) return file;
-  await file.close();
-  throw new ExportError('sink_refused', `writing to ${path}: it is not a regular file`, {
-    next: 'Set path to a file, or use the stdout sink; nothing was lost.',
+  return await closedOnFailure(file, async () => {
+    if ((await file.stat()).isFile()) return file;
+    throw new ExportError('sink_refused', `writing to ${path}: it is not a regular file`, {
+      next: 'Set path to a file, or use the stdout sink; nothing was lost.',
+    });
   });
 }
 
 /** Rejects if another file has the path now. */
 async function openAgain(path: string, inode: number): Promise<FileHandle> {
   const file = await openForWriting(path);
-  if ((await file.stat()).ino === inode) return file;
-  await file.close();
-  throw new ExportError('sink_unreachable', `writing to ${path}: another process replaced it`, {
-    next: 'No action needed: the events are sent again, to the new file.',
+  return await closedOnFailure(file, async () => {
+    if ((await file.stat()).ino === inode) return file;
+    throw new ExportError('sink_unreachable', `writing to ${path}: another process replaced it`, {
+      next: 'No action needed: the events are sent again, to the new file.',
+    });
   });
 }
 

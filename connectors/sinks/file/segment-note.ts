@@ -20,7 +20,7 @@ import {
   type Offset,
   type SinkPosition,
 } from '../../../src/contracts/index.ts';
-import { fileMode } from './durable-files.ts';
+import { closedOnFailure, fileMode } from './durable-files.ts';
 import { notePath } from './segment-names.ts';
 
 const noteBytesMax = 32 * 1024 * 1024;
@@ -168,9 +168,11 @@ export class SegmentNote {
   async #open(): Promise<FileHandle> {
     const { O_RDWR, O_APPEND, O_CREAT } = constants;
     const file = await open(notePath(this.#path), O_RDWR | O_APPEND | O_CREAT, fileMode);
-    this.#bytes = (await file.stat()).size;
-    if (this.#bytes > 0) await file.appendFile('\n');
-    if (this.#flush) await flushNames(this.#path);
-    return file;
+    return await closedOnFailure(file, async () => {
+      this.#bytes = (await file.stat()).size;
+      if (this.#bytes > 0) await file.appendFile('\n');
+      if (this.#flush) await flushNames(this.#path);
+      return file;
+    });
   }
 }
