@@ -154,6 +154,20 @@ export async function postOnce(
   }
 }
 
+/**
+ * Frees the body of a request that has been answered and is not sent again, if a compressed copy was sent: otherwise a
+ * garbage collection of the whole heap frees the body later. Nothing else may read the body.
+ */
+export function freeSent(
+  body: Uint8Array,
+  { compression }: Pick<HttpReceiver, 'compression'>,
+): void {
+  const { buffer } = body;
+  // A small body shares its memory with others.
+  const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === body.byteLength;
+  if (compression !== 'none' && isOwn) buffer.transfer(0);
+}
+
 /** Requests with GET, for `check --connect` if a POST could leave something behind. */
 export async function getOnce(receiver: HttpReceiver, context: PostContext): Promise<HttpResponse> {
   const { doing, tools, signal } = context;

@@ -16,6 +16,7 @@ import { type Batch, ExportError, isObject, Secret } from '../../src/contracts/i
 import { patternFlaw } from '../shared/destination-names.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import {
+  freeSent,
   type HttpReceiver,
   type PostContext,
   postOnce,
@@ -94,6 +95,7 @@ export const datadogSink = defineSink({
           const said = await postOnce(receiver, post, {
             ...{ doing, tools, signal, judge },
           });
+          freeSent(body, receiver);
           if (said.outcome !== 'accepted') return said;
           const { response } = said;
           if (response.status !== 202 || !isObject(parsedJson(response.body))) {

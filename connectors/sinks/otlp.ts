@@ -29,6 +29,7 @@ import {
 } from '../shared/client-token.ts';
 import { type PartAnswer, type Range, refusalsOf, sendInHalves } from '../shared/halves.ts';
 import {
+  freeSent,
   type HttpReceiver,
   type Post,
   type PostAnswer,
@@ -112,6 +113,7 @@ export const otlpSink = defineSink({
             grpc === null
               ? await postWithToken({ receiver: settings, token }, post, context)
               : await withToken({ token, context }, (header) => grpc.export(body, signal, header));
+          if (grpc === null) freeSent(body, settings);
           if (answer.outcome !== 'accepted') return answer;
           return resultOf(answer, { batch, range, doing, warn });
         }),

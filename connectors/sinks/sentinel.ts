@@ -19,7 +19,7 @@ import {
   type Tools,
 } from '../../src/contracts/index.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
-import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import { freeSent, type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { onlyEvents } from '../shared/known-events.ts';
 import { lineAt } from '../shared/lines.ts';
 import { plainLine, receiverWords } from '../shared/receiver-words.ts';
@@ -202,7 +202,11 @@ class IngestionService {
 
   async send(batch: Batch, range: Range, signal: AbortSignal): Promise<PartAnswer> {
     const body = rowsOf(batch.lines, range);
-    if (body.length <= callBytesMax) return await this.post(body, signal);
+    if (body.length <= callBytesMax) {
+      const answer = await this.post(body, signal);
+      freeSent(body, this.#settings);
+      return answer;
+    }
     const message = `${this.#doing}: a call of ${body.length} bytes is over Azure’s bound of 1 MB`;
     const next = 'It was sent in halves; a smaller batch.bytes saves the work.';
     const cause = new ExportError('record_refused', message, { next });

@@ -28,24 +28,28 @@ const kinds = [
   ...[secOpsKind, datadogKind, splunkKind('off'), splunkKind('required')],
 ].flatMap((kind) => (['none', 'gzip'] as const).map((compression) => ({ kind, compression })));
 
+/** A sink on a receiver of a kind, and the bodies of its requests. */
+async function openedOn({ type, start }: (typeof kinds)[number]['kind'], compression: string) {
+  const receiver = await start('willing', Math.random);
+  const bodies: Uint8Array[] = [];
+  const tools = testTools();
+  const http: HttpClient = {
+    ...tools.http,
+    async request(request, signal) {
+      if (request.body instanceof Uint8Array) bodies.push(request.body);
+      return await tools.http.request(request, signal);
+    },
+  };
+  const definition = sinks.find((sink) => sink.type === type);
+  if (definition === undefined) throw new Error(`there is no sink ${type}`);
+  const config = { ...receiver.config, compression };
+  return { bodies, ...(await openSink(definition, config, { tools: { ...tools, http } })) };
+}
+
 test.each(kinds)(
   '$kind.name with compression $compression gives back only memory that no request reads',
   async ({ kind, compression }) => {
-    const { type, start } = kind;
-    const receiver = await start('willing', Math.random);
-    const bodies: Uint8Array[] = [];
-    const tools = testTools();
-    const http: HttpClient = {
-      ...tools.http,
-      async request(request, signal) {
-        if (request.body instanceof Uint8Array) bodies.push(request.body);
-        return await tools.http.request(request, signal);
-      },
-    };
-    const definition = sinks.find((sink) => sink.type === type);
-    if (definition === undefined) throw new Error(`there is no sink ${type}`);
-    const config = { ...receiver.config, compression };
-    const opened = await openSink(definition, config, { tools: { ...tools, http } });
+    const { bodies, ...opened } = await openedOn(kind, compression);
     const batch = opened.batch(someEvents(50));
     let isFreed = false;
 
@@ -57,6 +61,41 @@ test.each(kinds)(
     const isGivenBack = opened.sink.isDoneOnceDelivered === true || isFreed;
     const isShared = bodies.some(({ buffer }) => buffer === batch.lines.bytes.buffer);
     expect(isGivenBack).toBe(!isShared);
+  },
+);
+
+/** Byte lengths of the memory that was freed during a call. */
+async function freedDuring(call: () => Promise<unknown>): Promise<readonly number[]> {
+  const lengths: number[] = [];
+  const { transfer } = ArrayBuffer.prototype;
+  ArrayBuffer.prototype.transfer = function (this: ArrayBuffer, length?: number) {
+    if (length === 0) lengths.push(this.byteLength);
+    return transfer.call(this, length);
+  };
+  try {
+    await call();
+  } finally {
+    ArrayBuffer.prototype.transfer = transfer;
+  }
+  return lengths;
+}
+
+test.each(
+  [otlpKind, datadogKind, sentinelKind].flatMap((kind) =>
+    (['gzip', 'none'] as const).map((compression) => ({ kind, compression })),
+  ),
+)(
+  '$kind.name with compression $compression frees the body of a request only if a copy was sent',
+  async ({ kind, compression }) => {
+    const { sink, batch, bodies } = await openedOn(kind, compression);
+    const events = batch(someEvents(200));
+
+    const freed = await freedDuring(() => sink.send(events, never));
+
+    const sent = bodies.at(-1) ?? new Uint8Array(0);
+    const length = compression === 'none' ? sent.length : gunzipSync(sent).length;
+    expect(length).toBeGreaterThan(0);
+    expect(freed.includes(length)).toBe(compression === 'gzip');
   },
 );
 
