@@ -6,12 +6,12 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/index.ts';
-import { openDatabase, openToLook } from './database.ts';
+import { openDatabase, openToLook, storeError } from './database.ts';
 import { deliveredName } from './delivered.ts';
 import { KnownSinks } from './known-sinks.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { addOutbox, type OutboxRow, restoreRow } from './outbox.ts';
-import { databaseName, databaseSuffixes } from './schema.ts';
+import { databaseName } from './schema.ts';
 import { Statements } from './statements.ts';
 
 /** A rebuilt database. */
@@ -37,14 +37,14 @@ export class Rebuilding {
     this.#lock = takeLock(dir);
     try {
       this.#lost = unsent(join(dir, databaseName));
-      for (const suffix of databaseSuffixes)
-        rmSync(join(dir, databaseName + suffix), { force: true });
-      rmSync(join(dir, deliveredName), { force: true });
+      const endings = ['', '-wal', '-shm', '-journal'];
+      for (const name of [...endings.map((ending) => databaseName + ending), deliveredName])
+        rmSync(join(dir, name), { force: true, recursive: true });
       this.#database = openDatabase({ dir, sync: 'none' });
       this.#statements = new Statements(this.#database);
     } catch (error) {
       this.#lock.release();
-      throw error;
+      throw storeError(error, `building the cache of the state in ${dir}`);
     }
   }
 
