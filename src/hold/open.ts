@@ -18,4 +18,5 @@ export { Rebuilding, type Rebuilt } from './rebuild.ts';
 export { type Regrouping, regroup } from './regroup.ts';
 export type { Takes } from './regroup-pages.ts';
 export { type Repaired, type RepairSettings, repairDatabase, type StreamReset } from './repair.ts';
+export { withReserveOf } from './reserve.ts';
 export { type OwnSpool, openSpool, type SpoolLog, type SpoolSettings } from './spool.ts';

@@ -35,13 +35,28 @@ export function withReserve<T>(dir: string, start: () => T): T {
   try {
     return start();
   } catch (cause) {
-    const path = join(dir, fileName);
-    const error = cause instanceof ExportError ? withUsedUp(cause, dir) : cause;
-    const isFull = error instanceof ExportError && error.code === 'disk_full';
-    if (!isFull || !existsSync(path)) throw error;
-    rmSync(path);
+    releaseFor(cause, dir);
     return start();
   }
+}
+
+/** As `withReserve`, for a start that reads from Kafka. */
+export async function withReserveOf<T>(dir: string, start: () => Promise<T>): Promise<T> {
+  try {
+    return await start();
+  } catch (cause) {
+    releaseFor(cause, dir);
+    return await start();
+  }
+}
+
+/** Releases the reserved space after a failure for lack of space; throws any other failure. */
+function releaseFor(cause: unknown, dir: string): void {
+  const path = join(dir, fileName);
+  const error = cause instanceof ExportError ? withUsedUp(cause, dir) : cause;
+  const isFull = error instanceof ExportError && error.code === 'disk_full';
+  if (!isFull || !existsSync(path)) throw error;
+  rmSync(path);
 }
 
 /** The reserved space in one directory. */

@@ -1,10 +1,11 @@
 // The space that is reserved for a full disk: little at first, and more as a repair may need more.
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Reserve } from '../../src/hold/reserve.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
+import { Reserve, withReserveOf } from '../../src/hold/reserve.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
@@ -27,6 +28,21 @@ test('reserve doubles up to its bound, and is as large again after a restart', (
   reserve.release();
   reserve.retake();
   expect([reserve.held, sizeIn(dir)]).toEqual([true, 10]);
+});
+
+test('start that reads from Kafka is repeated in the reserved space, once', async () => {
+  const dir = tempDir();
+  new Reserve(dir);
+  const reserved: boolean[] = [];
+  const start = async () => {
+    reserved.push(existsSync(join(dir, 'reserve')));
+    throw new ExportError('disk_full', 'building the cache', { next: '' });
+  };
+
+  await expect(withReserveOf(dir, start)).rejects.toMatchObject({ code: 'disk_full' });
+  await expect(withReserveOf(dir, start)).rejects.toMatchObject({ code: 'disk_full' });
+
+  expect(reserved).toEqual([true, false, false]);
 });
 
 test('reserve does not grow in a directory that was deleted', () => {

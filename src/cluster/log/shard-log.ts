@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { asExportError, type Clock, type Log, type Offset } from '../../contracts/index.ts';
 import { deadLetterTable, keyLengths, type OutboxRow, pageTable } from '../../hold/index.ts';
-import { Rebuilding, type Rebuilt, type SpoolLog } from '../../hold/open.ts';
+import { Rebuilding, type Rebuilt, type SpoolLog, withReserveOf } from '../../hold/open.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
 import { committedRecords, LogClient, type TopicPartition } from './client.ts';
 import { logError, restNotTaken, shardLost, topicGone } from './errors.ts';
@@ -74,7 +74,7 @@ export class ShardLog implements SpoolLog {
   #known = 0n;
   /** Start of this process's last transaction in each topic. */
   readonly #wroteAt = new Map<TopicPartition, bigint>();
-  readonly #places = new PagePlaces();
+  #places = new PagePlaces();
   #forgotAt = Number.NEGATIVE_INFINITY;
   readonly #over = new AbortController();
 
@@ -114,6 +114,11 @@ export class ShardLog implements SpoolLog {
 
   /** Rebuilds the state database in a directory from the log: as its cache, or as a separate database. */
   async rebuild(dir: string, { isCache = true } = {}): Promise<Rebuilt> {
+    return await withReserveOf(dir, () => this.#rebuild(dir, isCache));
+  }
+
+  async #rebuild(dir: string, isCache: boolean): Promise<Rebuilt> {
+    this.#places = new PagePlaces();
     const rebuilding = new Rebuilding(dir);
     try {
       this.#known = await this.#client.end(this.#state);
