@@ -38,6 +38,8 @@ const lockedPauseMs = 100;
 const lockedMsMax = 5_000;
 /** Notes without news wait so long for another change of the cache (notes.ts). */
 const newsMsMax = 600_000;
+/** After so long without a successful write, a cache ends: another process may have a disk that works. */
+const brokenMsMax = 30_000;
 /** A flush that takes longer delays the other spools of the thread noticeably. */
 const slowMs = 1_000;
 
@@ -65,8 +67,7 @@ export class SpoolServer {
   #lockedSinceMs: number | null = null;
   /** A flush has taken long. */
   #isSlow = false;
-  /** Monotonic milliseconds: the wall clock may be set back. */
-  #tidiedMs = Number.NEGATIVE_INFINITY;
+  #tidiedAt = 0;
   /** Of the last changes for the log, monotonic milliseconds. */
   #drainedMs = performance.now();
   /** Bytes of pages since the start; some of them are in the WAL. */
@@ -77,6 +78,8 @@ export class SpoolServer {
   readonly #file: string | null;
   /** The directory has it no more: a restart would not find what is stored from now on. */
   #isGone = false;
+  /** Since when the disk of a cache refuses all writes, monotonic milliseconds; null: the last write succeeded. */
+  #brokenSinceMs: number | null = null;
   /** Why nothing that is read or written is reliable any more. */
   #damage: ReportedError | null = null;
 
@@ -146,8 +149,7 @@ export class SpoolServer {
     for (const { op, args } of questions) if (op === 'note') this.#run(op, args);
     // Also before the end: nothing delivered stays in a directory that is not in use.
     const ending = questions.some((question) => question.op === 'close');
-    const tidying =
-      ending || performance.now() - this.#tidiedMs >= tidyEveryMs || this.#settings.eager === true;
+    const tidying = ending || now - this.#tidiedAt >= tidyEveryMs || this.#settings.eager === true;
     const jobs = this.#jobsOf(questions, { tidying, now });
     let written: readonly WorkerReply[];
     try {
@@ -202,15 +204,31 @@ export class SpoolServer {
   #commit(jobs: readonly Job[], mayWait = true): readonly WorkerReply[] {
     if (jobs.length === 0) return [];
     try {
-      return this.#store.transaction(() => jobs.map(({ id, run }) => ({ id, result: run() })));
+      const before = this.#brokenSinceMs === null ? 0 : this.#store.changes;
+      const written = this.#store.transaction(() =>
+        jobs.map(({ id, run }) => ({ id, result: run() })),
+      );
+      // A transaction without a change writes nothing.
+      if (this.#brokenSinceMs !== null && this.#store.changes > before) this.#brokenSinceMs = null;
+      return written;
     } catch (error) {
       if (mayWait && this.#waitsAfter(error)) throw error;
       const failure = this.#described(error, 'writing to the state database');
       const isShort = failure.code === 'disk_full' && this.#reserve.held;
       if (isShort) this.#makeRoom();
       if (jobs.length > 1 || isShort) return jobs.flatMap((job) => this.#commit([job], false));
+      this.#boundBroken(failure);
       return jobs.map(({ id }) => ({ id, error: failure }));
     }
+  }
+
+  /** A full disk recovers, and its events are delivered meanwhile. */
+  #boundBroken(failure: ReportedError): void {
+    if (this.#settings.isCache !== true) return;
+    if (failure.code !== 'state_damaged' && failure.code !== 'state_unwritable') return;
+    const nowMs = performance.now();
+    this.#brokenSinceMs ??= nowMs;
+    if (nowMs - this.#brokenSinceMs > brokenMsMax) this.#damage ??= failure;
   }
 
   /** True if another process has the lock, and not for too long: this thread serves other spools meanwhile. */
@@ -317,7 +335,7 @@ export class SpoolServer {
   }
 
   #noteDelivered(now: number, ending: boolean): void {
-    this.#tidiedMs = performance.now();
+    this.#tidiedAt = now;
     try {
       this.#delivered.advance(this.#store.passed());
       this.#delivered.save(this.#store.end, now, ending);
@@ -366,8 +384,9 @@ export class SpoolServer {
       if (changed.length > 0 || isDue) this.#drainedMs = nowMs;
       return { changed };
     } catch (error) {
-      const { code } = this.#described(error, 'reading the state database');
-      if (code === 'disk_full' && this.#reserve.held) this.#makeRoom();
+      const failure = this.#described(error, 'reading the state database');
+      if (failure.code === 'disk_full' && this.#reserve.held) this.#makeRoom();
+      this.#boundBroken(failure);
       this.#soon(lockedPauseMs);
       return null;
     }

@@ -349,6 +349,11 @@ export class Store {
     return new Map(rows.map(({ sink, next }) => [String(sink), Number(next)]));
   }
 
+  /** Number of rows that this connection has changed, also in transactions that have failed. */
+  get changes(): number {
+    return Number(this.#statements.row('SELECT total_changes() AS n')?.n);
+  }
+
   /** Whole pages from the one that contains `from`, about `bytesMax`. Throws `state_damaged`. */
   read(from: Offset, bytesMax: number): readonly HeldPage[] {
     return this.#pages.read(from, bytesMax);

@@ -171,6 +171,34 @@ test('a spool whose work took more than a second is reported as slow from then o
   await ask('close');
 });
 
+test('a cache whose disk refuses all writes for half a minute ends, and one that recovers does not', async () => {
+  const { clock, ask } = aServer();
+  const append = async () => (await ask('append', anAppend({ ids: ['1'] }))).damage?.message;
+  const broken = () => {
+    vi.spyOn(Store.prototype, 'drain').mockReturnValue([]);
+    return vi.spyOn(Store.prototype, 'transaction').mockImplementation(() => {
+      throw Object.assign(new Error('disk I/O error'), { errcode: 778 });
+    });
+  };
+
+  let disk = broken();
+  const first = await append();
+  clock.nowMs += 30_001;
+  disk.mockRestore();
+  const recovered = await append();
+  disk = broken();
+  const again = await append();
+  clock.nowMs += 30_000;
+  const late = await append();
+  clock.nowMs += 1;
+  const over = await append();
+  disk.mockRestore();
+  await ask('close');
+
+  expect([first, recovered, again, late]).toEqual([undefined, undefined, undefined, undefined]);
+  expect(over).toBe('writing to the state database: disk I/O error');
+});
+
 /** Two connections to a new cache: its own, and another one. */
 function aStore() {
   const settings = { dir: aCache(), sync: 'none', keepMs: 0, isCache: true } as const;

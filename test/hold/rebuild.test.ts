@@ -1,4 +1,4 @@
-// The cache of a log is built anew at each start, whatever is in place of its files.
+// The cache of a log is built again at each start, whatever is in place of its files.
 
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
