@@ -164,6 +164,9 @@ export class ParentsPoller {
 
   async #read(signal: AbortSignal): Promise<PollResult> {
     const { stream, spool, clock, reading } = this.#deps;
+    const now = clock.now();
+    // By a clock that was ahead: with `start: now`, records up to then would be skipped.
+    if (this.#held.begunAt > now) this.#checkpoint = { ...this.#held, begunAt: now };
     const restMs = 2 * Math.max(reading.sweepMs, failedMs.most);
     const endsAt = clock.monotonic() + turnMs;
     const ahead = this.#isFirst ? aheadMs : 0;

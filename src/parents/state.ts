@@ -80,7 +80,9 @@ export function readParentsCheckpoint(
 /** Parses a parent's state; an unreadable one counts as a new parent. */
 export function readParentState(held: JsonObject | null, now: number): ParentState {
   const fresh = { askedAt: 0, changedAt: now };
-  return parentState.parse(parentState.safeParse(held).data ?? fresh);
+  const state = parentState.parse(parentState.safeParse(held).data ?? fresh);
+  // By a clock that was ahead. A change in the future would count as recent until then, at each poll.
+  return { ...state, changedAt: Math.min(state.changedAt, now) };
 }
 
 /** The parents of a stream as status shows them. */

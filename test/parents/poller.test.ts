@@ -24,6 +24,7 @@ interface Wishes {
   readonly immutable?: boolean;
   readonly company?: string;
   readonly spool?: Spool;
+  readonly start?: 'beginning' | 'now';
 }
 
 /** Timelines, or objects, by their parents' ids; a number stands for a status. */
@@ -59,7 +60,14 @@ function answer(
   return Promise.resolve(answerWith(what.slice(from, from + 2), { next_cursor: next, ...more }));
 }
 
-async function aStream({ ids, object, immutable = false, company, spool: given }: Wishes) {
+async function aStream({
+  ids,
+  object,
+  immutable = false,
+  company,
+  spool: given,
+  start = 'beginning',
+}: Wishes) {
   const served: Served = new Map();
   /** What an answer has beside its data. */
   const said = new Map<string, object>();
@@ -95,7 +103,7 @@ async function aStream({ ids, object, immutable = false, company, spool: given }
       ...{ stream, spool, clock, log: noLog, random: () => 0 },
       reading: { each: { ids }, sweepMs: dayMs },
       list: {
-        ...{ order: 'auto', start: 'beginning', lookbackMs: 10 * minuteMs },
+        ...{ order: 'auto', start, lookbackMs: 10 * minuteMs },
         ...{ rewindEveryMs: 15 * minuteMs, reconcileEveryMs: hourMs },
         onCursorInvalid: 'rewalk',
       },
@@ -666,3 +674,46 @@ test.for([
     expect(await bodies()).toEqual(before);
   },
 );
+
+test('parents that changed by a clock that was ahead come to rest', async () => {
+  const ids = Array.from({ length: 12 }, (_, n) => `p${n}`);
+  const { served, clock, poll, asked, restart } = await aStream({ ids });
+  for (const id of ids) served.set(id, [entry('1')]);
+  clock.jump(3_650 * dayMs);
+  await poll();
+  for (const id of ids) served.set(id, [entry('1'), entry('2')]);
+  await clock.advance(minuteMs);
+  await poll();
+  clock.jump(-3_650 * dayMs);
+  restart();
+  await poll();
+  await clock.advance(2 * dayMs);
+  await poll();
+  asked.length = 0;
+
+  await clock.advance(10_000);
+  await poll();
+
+  expect(asked).toEqual([]);
+});
+
+test('start: now by a clock that was ahead skips no record once the clock is right', async () => {
+  const { served, clock, poll, held } = await aStream({ ids: ['a', 'b'], start: 'now' });
+  const at = (id: string) => ({ ...entry(id), at: new Date(clock.now()).toISOString() });
+  served.set('a', [at('1')]);
+  clock.jump(3_650 * dayMs);
+  await poll();
+  clock.jump(-3_650 * dayMs);
+  await clock.advance(minuteMs);
+  await poll();
+  await clock.advance(minuteMs);
+  served.set('a', [...((served.get('a') ?? []) as object[]), at('2')]);
+  // A parent that is requested for the first time.
+  served.set('b', [at('3')]);
+  await clock.advance(minuteMs);
+
+  await poll();
+
+  const { records } = await held();
+  expect(records.filter((text) => /"id":"[23]"/.test(text))).toHaveLength(2);
+});
