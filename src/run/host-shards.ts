@@ -5,13 +5,19 @@
 import { readFileSync } from 'node:fs';
 import type { Control } from '../cluster/kafka.ts';
 import { type Config, loadConfig, reloadConfig } from '../config/index.ts';
-import { asExportError, type Log, type LogLevel, untilAborted } from '../contracts/index.ts';
-import { systemClock } from '../tools/index.ts';
+import {
+  asExportError,
+  ExportError,
+  type Log,
+  type LogLevel,
+  untilAborted,
+} from '../contracts/index.ts';
+import { systemClock, version } from '../tools/index.ts';
 import { refuseMoved } from './homes.ts';
 import { oneJourney, reportEnd } from './one-journey.ts';
 import { openOwnLog } from './own-log.ts';
 import type { Running } from './running.ts';
-import type { AcceptedConfig } from './shard-messages.ts';
+import { type AcceptedConfig, workerVariable } from './shard-messages.ts';
 import { type HostedTurn, serveTurns } from './shard-worker.ts';
 import { type Processes, sharedProcesses } from './watch-configs.ts';
 import { requestCommands } from './worker-commands.ts';
@@ -43,6 +49,7 @@ export async function hostShards(deps: HostDeps): Promise<never> {
     const send = process.send.bind(process);
     requestCommands({ send: (message) => void send(message), on: own.on });
   }
+  if (process.send !== undefined) refuseOther(deps.env[workerVariable]);
   const { stopAll } = serveTurns((turn) => workOn(turn, shared, deps), { own, clock });
   // A service manager may signal all processes of the service. Only the supervisor ends this process.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -51,6 +58,19 @@ export async function hostShards(deps: HostDeps): Promise<never> {
   process.on('SIGHUP', () => undefined);
   await shared.warm();
   return await new Promise<never>(() => undefined);
+}
+
+/** A worker that replaces another one has the files of today, which may not be those of its supervisor. */
+function refuseOther(startedBy: string | undefined): void {
+  const own = version();
+  if (startedBy === own) return;
+  throw new ExportError(
+    'broken_invariant',
+    `starting a worker process: it has version ${own}, and the process that started it ${startedBy ?? 'none'}`,
+    {
+      next: 'The files of sluice were replaced while it runs: restart it. Nothing held was lost.',
+    },
+  );
 }
 
 /** One turn of a shard; never rejects. */

@@ -1,6 +1,6 @@
 // The messages between a shard supervisor and its worker processes, over the channel of node:child_process. A worker runs
 // the journeys of several shards, so each message names its turn: one run of a shard in a worker, from start to end.
-// Both processes have the same version, since one has started the other.
+// Both processes have the same version: a worker of another one ends at once.
 
 import type { Config } from '../config/index.ts';
 import { asExportError, type ErrorCode, ExportError } from '../contracts/index.ts';

@@ -9,6 +9,7 @@ import { GroupMember, usedShards } from '../cluster/kafka.ts';
 import { type Config, reloadConfig, shardsOf } from '../config/index.ts';
 import { asExportError, type Clock, type ExportError, type Log } from '../contracts/index.ts';
 import type { RetryRequest } from '../pipeline.ts';
+import { version } from '../tools/index.ts';
 import { joinedMoment, type StatusMoment } from '../watch/running-status.ts';
 import { refuseBeside } from './cluster.ts';
 import { storeDeployment } from './deployment.ts';
@@ -76,7 +77,7 @@ export class ShardSupervisor {
     this.#deps = deps;
     const size = Math.max(1, Math.min(deps.workers, shardsOf(deps.config).length));
     const { sessionMs = 0 } = deps.config.state.kafka ?? {};
-    this.#pool = new WorkerPool({ ...deps, size, sessionMs });
+    this.#pool = new WorkerPool({ ...deps, size, sessionMs, version: version() });
     this.#config = deps.config;
     this.#print = printOf(deps.config);
     this.#failed.promise.catch(() => undefined);

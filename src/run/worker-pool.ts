@@ -17,6 +17,8 @@ export interface WorkerPoolDeps {
   /** Arguments of their command line. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Version of this process, read at its start. */
+  readonly version: string;
   readonly sessionMs: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -106,7 +108,7 @@ class WorkerProcess {
   constructor(deps: WorkerPoolDeps, isAlone: boolean, ended: (shards: readonly number[]) => void) {
     this.#deps = deps;
     this.isAlone = isAlone;
-    this.#child = startChild(deps.args, { ...deps.env, [workerVariable]: '1' });
+    this.#child = startChild(deps.args, { ...deps.env, [workerVariable]: deps.version });
     this.#child.on('message', (message) => this.#received(message as FromWorker));
     serveCommands(this.#child, deps.env);
     this.#ended = this.#end(ended);

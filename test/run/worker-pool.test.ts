@@ -40,7 +40,7 @@ beforeEach(() => {
 
 const clock = systemClock();
 const aPool = (size: number) =>
-  new WorkerPool({ size, args: [], env: {}, sessionMs: 60_000, clock, log: silent });
+  new WorkerPool({ size, args: [], env: {}, version: '1', sessionMs: 60_000, clock, log: silent });
 const at = { monotonic: 0, now: 0 };
 const ownership = { contact: { last: at }, givenUp: 0, confirm: async () => 0 };
 const aShard = (shard: number) =>
