@@ -183,3 +183,20 @@ test('a check runs every 30 seconds at least, and every 50 milliseconds at most'
 
   expect(every).toEqual([50, 3_000, 30_000]);
 });
+
+test('a silence that begins when a clock of the future is set right is reported', async () => {
+  const [clock, dir] = [manualClock(), tempDir('silence-')];
+  const upstream: Upstream = { records: [{ id: 'a' }], answers: 'well' };
+  const spool = await aSpool(dir);
+  const { polling } = polls(spool, clock, upstream);
+  clock.jump(87_600 * hourMs);
+  polling.start();
+  await pass(clock, 10 * minuteMs);
+  clock.jump(-87_600 * hourMs);
+
+  await pass(clock, 80 * minuteMs);
+
+  expect(await reported(spool)).toMatchObject([{ condition: 'source.silent' }]);
+  await polling.stop();
+  await spool.close();
+});
