@@ -77,14 +77,23 @@ export class ExportError extends Error {
  */
 export function asExportError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
-  // A part that is only now needed is loaded from the files of today.
-  const isReplaced = errorCodeOf(error) === 'ERR_MODULE_NOT_FOUND';
   return new ExportError('broken_invariant', `${doing}: ${errorText(error)}`, {
-    next: isReplaced
-      ? 'The files of sluice were removed or replaced after its start. Install it again if needed, and restart it. Nothing held was lost.'
-      : 'This is a fault in sluice; please report it with this message. Nothing held was lost.',
+    next: `${nextOf(errorCodeOf(error))} Nothing held was lost.`,
     cause: error,
   });
+}
+
+function nextOf(code: string): string {
+  switch (code) {
+    // A part that is only now needed is loaded from the files of today.
+    case 'ERR_MODULE_NOT_FOUND':
+      return 'The files of sluice were removed or replaced after its start. Install it again if needed, and restart it.';
+    case 'EMFILE':
+    case 'ENFILE':
+      return 'Raise the limit of open files: ulimit -n, or LimitNOFILE of systemd.';
+    default:
+      return 'This is a fault in sluice; please report it with this message.';
+  }
 }
 
 /** The message of an error of any kind. */

@@ -26,3 +26,10 @@ test('a part that can no longer be loaded is a matter of the installation, and a
   expect(asExportError(error, 'reloading the config').next).toContain('restart it');
   expect(asExportError(new Error('x'), 'reloading the config').next).toContain('report it');
 });
+
+test.each(['EMFILE', 'ENFILE'])('%s is a matter of the limit of open files', (code) => {
+  const { next } = asExportError(failure(code, -constants.errno.EMFILE), 'running');
+
+  expect(next).toContain('Raise the limit of open files');
+  expect(next).not.toContain('report it');
+});
