@@ -67,7 +67,8 @@ export class SpoolServer {
   #lockedSinceMs: number | null = null;
   /** A flush has taken long. */
   #isSlow = false;
-  #tidiedAt = 0;
+  /** Monotonic milliseconds: the wall clock may be set back. */
+  #tidiedMs = Number.NEGATIVE_INFINITY;
   /** Of the last changes for the log, monotonic milliseconds. */
   #drainedMs = performance.now();
   /** Bytes of pages since the start; some of them are in the WAL. */
@@ -149,7 +150,8 @@ export class SpoolServer {
     for (const { op, args } of questions) if (op === 'note') this.#run(op, args);
     // Also before the end: nothing delivered stays in a directory that is not in use.
     const ending = questions.some((question) => question.op === 'close');
-    const tidying = ending || now - this.#tidiedAt >= tidyEveryMs || this.#settings.eager === true;
+    const tidying =
+      ending || performance.now() - this.#tidiedMs >= tidyEveryMs || this.#settings.eager === true;
     const jobs = this.#jobsOf(questions, { tidying, now });
     let written: readonly WorkerReply[];
     try {
@@ -335,7 +337,7 @@ export class SpoolServer {
   }
 
   #noteDelivered(now: number, ending: boolean): void {
-    this.#tidiedAt = now;
+    this.#tidiedMs = performance.now();
     try {
       this.#delivered.advance(this.#store.passed());
       this.#delivered.save(this.#store.end, now, ending);
