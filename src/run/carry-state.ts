@@ -3,7 +3,7 @@
 // changed; and no process can resume from half of a state.
 
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MemberSettings } from '../cluster/index.ts';
@@ -91,8 +91,11 @@ export async function exportState(
   { dir, ...deps }: CarryDeps & { readonly dir: string },
 ): Promise<CarriedState> {
   const lock = takeLock(dir);
-  const made = mkdtempSync(join(dir, 'export-'));
+  const made = join(dir, 'unfinished-export');
   try {
+    // Of an export that was killed: a copy of the whole state.
+    rmSync(made, { recursive: true, force: true });
+    mkdirSync(made, { mode: 0o700 });
     // Its Kafka client is slow to load.
     const { takeOverSent } = await import('./own-process-upgrade.ts');
     return await withShards(kafka, deps, {

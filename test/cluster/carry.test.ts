@@ -1,7 +1,7 @@
 // Import of a state from a SQLite database into a real Apache Kafka, and export back: nothing is read again, no delivered
 // event is sent again, and undelivered events move too.
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ShardLog } from '../../src/cluster/log/shard-log.ts';
@@ -83,8 +83,12 @@ sinks:
   takes = false;
   sandbox.control.grow(audit, 20);
   expect((await reported('run', '-c', kafka, ...once, '--timeout', '4s')).exitCode).toBe(1);
+  // Of an export that was killed.
+  mkdirSync(join(dir, 'state/unfinished-export/shard-0'), { recursive: true });
+  writeFileSync(join(dir, 'state/unfinished-export/shard-0/sluice.db'), 'half of a state');
   const exported = await reported('cluster', 'export', '-c', kafka);
   expect(exported.exitCode, exported.all).toBe(0);
+  expect(readdirSync(join(dir, 'state'))).not.toContain('unfinished-export');
   expect(readdirSync(join(dir, 'state')).filter((name) => /before-.*Z$/.test(name)).length).toBe(1);
 
   takes = true;
