@@ -177,6 +177,8 @@ export class Store {
   /** Moves a sink's position forward; a smaller one than stored is ignored. */
   acknowledge(sink: string, step: Acknowledgement, now: number): void {
     this.receipts.begin(sink, now);
+    // Before the position is changed, which decides about them.
+    for (const deadLetter of step.deadLetters ?? []) this.deadLetters.add(sink, deadLetter, now);
     this.#statements.run(
       `INSERT INTO position (sink, next, mark, updated_at) VALUES (?1, ?2, ?3, ?4)
        ON CONFLICT (sink) DO UPDATE SET next = max(next, ?2), mark = coalesce(?3, mark), updated_at = ?4`,
@@ -185,7 +187,6 @@ export class Store {
       step.mark === undefined ? null : JSON.stringify(step.mark),
       now,
     );
-    for (const deadLetter of step.deadLetters ?? []) this.deadLetters.add(sink, deadLetter, now);
     if (step.aside !== undefined) this.aside.add(sink, step.aside, now);
   }
 
