@@ -1,8 +1,11 @@
 // Replaces src/hold/rebuild.ts in a simulated cluster, whose processes have their state in memory: the rows
-// from the log, by table and key.
+// from the log, by table and key. A run by `node` replaces src/hold/open.ts with it (hooks.ts), of which the cluster needs
+// only what is exported here.
 
 import type { OutboxRow } from '../../../src/hold/outbox.ts';
 import type { Rebuilt } from '../../../src/hold/rebuild.ts';
+
+export { withReserveOf } from '../../../src/hold/reserve.ts';
 
 /** The state of each process, by its directory. */
 export const held = new Map<string, Map<string, Uint8Array>>();
