@@ -109,7 +109,7 @@ export const ofArchive: readonly Mutation[] = [
   {
     ...{ of, file: `${src}/erasing.ts` },
     what: 'what a hold keeps is erased',
-    from: 'refuseHeld(log.heads.holds, { first: read, last: read });',
+    from: 'refuseHeld(log.heads.holds, span);',
     to: '',
   },
   {
