@@ -30,7 +30,7 @@ export class GroupContact {
   #last: SentAt = { monotonic: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
   #failure: string | null = null;
   /** The silence as logged last; null: there is contact. */
-  #told: { readonly why: string | null; readonly silentMs: number } | null = null;
+  #logged: { readonly why: string | null; readonly silentMs: number } | null = null;
 
   constructor(sessionMs: number, tools: ContactTools) {
     this.#sessionMs = sessionMs;
@@ -73,9 +73,9 @@ export class GroupContact {
     const { monotonic, now } = this.#last;
     const silentMs = Math.max(clock.monotonic() - monotonic, clock.now() - now);
     const hasContact = silentMs < this.#sessionMs * silentShareMax;
-    if (!hasContact) this.#tellSilence(silentMs);
-    else if (this.#told !== null) {
-      this.#told = null;
+    if (!hasContact) this.#logSilence(silentMs);
+    else if (this.#logged !== null) {
+      this.#logged = null;
       log.info(
         'group_recovered',
         'the group coordinator responds again; polling and sending resumed',
@@ -84,11 +84,12 @@ export class GroupContact {
     return hasContact;
   };
 
-  #tellSilence(silentMs: number): void {
+  #logSilence(silentMs: number): void {
     const why = this.#failure;
-    const told = this.#told;
-    if (told !== null && (told.why === why || silentMs < told.silentMs + this.#sessionMs)) return;
-    this.#told = { why, silentMs };
+    const logged = this.#logged;
+    if (logged !== null && (logged.why === why || silentMs < logged.silentMs + this.#sessionMs))
+      return;
+    this.#logged = { why, silentMs };
     this.#tools.log.warn(
       'group_unreachable',
       'the group coordinator does not respond; polling and sending paused',

@@ -11,7 +11,7 @@ import { deliveredName } from './delivered.ts';
 import { KnownSinks } from './known-sinks.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { addOutbox, type OutboxRow, restoreRow } from './outbox.ts';
-import { databaseName } from './schema.ts';
+import { databaseName, databaseSuffixes } from './schema.ts';
 import { Statements } from './statements.ts';
 
 /** A rebuilt database. */
@@ -37,8 +37,8 @@ export class Rebuilding {
     this.#lock = takeLock(dir);
     try {
       this.#lost = unsent(join(dir, databaseName));
-      const endings = ['', '-wal', '-shm', '-journal'];
-      for (const name of [...endings.map((ending) => databaseName + ending), deliveredName])
+      const files = databaseSuffixes.map((suffix) => databaseName + suffix);
+      for (const name of [...files, deliveredName])
         rmSync(join(dir, name), { force: true, recursive: true });
       this.#database = openDatabase({ dir, sync: 'none' });
       this.#statements = new Statements(this.#database);
