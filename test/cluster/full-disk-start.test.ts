@@ -1,6 +1,5 @@
 // A process of a state in Kafka that starts on a full disk, which has space reserved by an earlier start, on a real Apache Kafka.
 
-import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { aJourney } from '../support/a-journey.ts';
@@ -8,11 +7,10 @@ import { startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { kafkaBrokers } from '../support/kafka.ts';
 import { waitUntil } from '../support/temp.ts';
+import { canMountTmpfs } from '../support/tmpfs.ts';
 
 const events = 100;
-const canMount =
-  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
-if (!canMount) console.log('skipped: a start on a full disk: unshare cannot mount a tmpfs here');
+const canMount = canMountTmpfs('a start on a full disk');
 
 test.skipIf(!canMount)(
   'it builds its cache in the reserved space, and delivers the stored events',

@@ -1,18 +1,16 @@
 // A disk that is really full (a small tmpfs that only a child process sees): polling pauses and says so, what is held
 // goes out to the sink and is noted as delivered, and once there is room everything else follows. Nothing is lost.
 
-import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { endChild, spawnChild } from '../support/children.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+import { canMountTmpfs } from '../support/tmpfs.ts';
 import type { FullDiskAsk, FullDiskState } from './full-disk-child.ts';
 
 const pages = 80;
 const childFile = new URL('./full-disk-child.ts', import.meta.url).pathname;
 
-const canMount =
-  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
-if (!canMount) console.log('skipped: spool on a full disk: unshare cannot mount a tmpfs here');
+const canMount = canMountTmpfs('spool on a full disk');
 
 /** A pipeline in a process of its own, with its state on a disk of so many megabytes. */
 async function pipelineOn(megabytes: number, ...words: readonly string[]) {

@@ -9,13 +9,12 @@ import { Reserve, withReserveOf } from '../../src/hold/reserve.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
+import { canMountTmpfs } from '../support/tmpfs.ts';
 
 const mebibyte = 1024 * 1024;
 const sizeIn = (dir: string) => statSync(join(dir, 'reserve')).size / mebibyte;
 
-const canMount =
-  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
-if (!canMount) console.log('skipped: a reserve that has no room to grow: unshare cannot mount');
+const canMount = canMountTmpfs('a reserve that has no room to grow');
 
 test('reserve doubles up to its bound, and is as large again after a restart', () => {
   const dir = tempDir();

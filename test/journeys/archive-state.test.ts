@@ -2,7 +2,6 @@
 // another's: the real program, killed at random. Nothing is lost, the archive proves itself, and a fault is reported
 // before anything is written.
 
-import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   mkdirSync,
@@ -19,6 +18,7 @@ import { aJourney } from '../support/a-journey.ts';
 import { endChild, spawnChild } from '../support/children.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { afterThisTest, waitUntil } from '../support/temp.ts';
+import { canMountTmpfs } from '../support/tmpfs.ts';
 
 const firstEvents = 200;
 const mainFile = new URL('../../src/boot/sluice.js', import.meta.url).pathname;
@@ -187,9 +187,7 @@ test('of two processes that resume from copies of one state, the archive has one
   expect((await archived()).size).toBe(firstEvents + 100);
 });
 
-const canMount =
-  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
-if (!canMount) console.log('skipped: an archive on a full disk: unshare cannot mount a tmpfs here');
+const canMount = canMountTmpfs('an archive on a full disk');
 
 test.skipIf(!canMount)(
   'a disk that is full, and one that is read-only: it is reported, and nothing is lost',

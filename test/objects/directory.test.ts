@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { tempDir } from '../support/temp.ts';
+import { canMountTmpfs } from '../support/tmpfs.ts';
 import { collected, textOf } from './reading.ts';
 import { keepsObjects } from './store-contract.ts';
 
@@ -115,8 +116,7 @@ test('a file at that path is reported with the next step', async () => {
   });
 });
 
-const canMount =
-  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
+const canMount = canMountTmpfs('a directory of objects on a full disk');
 
 test.skipIf(!canMount)('a disk that runs full is reported, and leaves whole objects', async () => {
   const dir = tempDir();

@@ -1,7 +1,6 @@
 // The file sink on a real file system: lines, rotation, compression, and its reports to the engine. Crashes and changes
 // by other programs are in file-recovery.test.ts.
 
-import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -19,14 +18,13 @@ import { manualClock } from '../../support/manual-clock.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
 import { startSinkProcess } from '../../support/sink-process.ts';
 import { tempDir } from '../../support/temp.ts';
+import { canMountTmpfs } from '../../support/tmpfs.ts';
 import { FakeEngine, name, uids, uidsIn, written } from './file-engine.ts';
 
 const never = new AbortController().signal;
 
 // A disk that is full has to be one of its own: a small one, mounted where only a child process sees it.
-const canMount =
-  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
-if (!canMount) console.log('skipped: file on a full disk: unshare cannot mount a tmpfs here');
+const canMount = canMountTmpfs('file on a full disk');
 
 describe('file writes', () => {
   test('each event as a line', async () => {
