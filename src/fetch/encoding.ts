@@ -1,5 +1,5 @@
 // Detects a stream whose texts are not UTF-8, which RFC 8259 requires of JSON. Its records are stored unchanged, and
-// each of its events has a marker (normalise/encoding.ts); this file reports the condition, once per stream. Invariant:
+// each of its events has a marker (normalise/envelope.ts); this file reports the condition, once per stream. Invariant:
 // the stored state has the report, in one transaction with the condition, so no restart reports it again.
 
 import { isUtf8 } from 'node:buffer';

@@ -32,6 +32,5 @@ export {
   passingMsMax,
 } from '../poll/index.ts';
 export { deadPredecessor, earliestOf, givenUpNext, settlePairs } from '../succession/index.ts';
-export { type HeldLookups, lookedUpAt, parseLookups } from './held-lookups.ts';
-export { Lookups } from './lookups.ts';
+export { type HeldLookups, Lookups, lookedUpAt, parseLookups } from './lookups.ts';
 export { silenceKey, silentSince } from './silence.ts';

@@ -2,8 +2,9 @@
 // Invariants: no record waits for a look-up; one that cannot be read completely keeps its last content, however old,
 // and the status shows its error.
 
+import { z } from 'zod';
 import { WholeList } from '../collection/index.ts';
-import type { LookupName, NumberNames } from '../contracts/config.ts';
+import { type LookupName, lookupNames, type NumberNames } from '../contracts/config.ts';
 import {
   type Clock,
   type CollectionStream,
@@ -14,7 +15,6 @@ import {
   type Upstream,
 } from '../contracts/index.ts';
 import { cleanText, type RecordList } from '../tools/index.ts';
-import { type HeldLookups, lookupsKey, parseLookups } from './held-lookups.ts';
 
 const paths: Readonly<Record<LookupName, string>> = {
   ip_protocols: '/api/firewall/v1/ip-protocols',
@@ -165,4 +165,38 @@ function rowOf(value: ParsedRecord | undefined): [number, string] | null {
   const name = nameKeys.map((key) => value[key]).find((one) => typeof one === 'string' && one);
   if (typeof number !== 'number' || typeof name !== 'string') return null;
   return [number, cleanText(name, nameLengthMax)];
+}
+
+// The stored look-ups of an upstream: their rows, and the result of the last reading. State that cannot be read counts
+// as no look-ups.
+
+const table = z.object({
+  /** When it was last read, epoch milliseconds; null: never. */
+  at: z.number().nullable(),
+  names: z.array(z.tuple([z.int(), z.string()])),
+  /** Why the last reading failed; null: it did not. */
+  error: z.string().nullable(),
+});
+
+const held = z.object({
+  version: z.literal(1),
+  tables: z.partialRecord(z.enum(lookupNames), table),
+});
+
+/** The stored look-ups of an upstream, under `lookupsKey`. */
+export type HeldLookups = z.infer<typeof held>;
+
+/** The name under which an upstream's look-ups are stored; no stream has this name. */
+function lookupsKey(upstream: string): string {
+  return `${upstream}#lookups`;
+}
+
+/** The upstream whose look-ups have this name; null: another name. */
+export function lookedUpAt(key: string): string | null {
+  return /^(.+)#lookups$/.exec(key)?.[1] ?? null;
+}
+
+/** Parses stored look-ups; none if they cannot be read. */
+export function parseLookups(body: unknown): HeldLookups {
+  return held.safeParse(body).data ?? { version: 1, tables: {} };
 }

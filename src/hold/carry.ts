@@ -4,13 +4,12 @@
 
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDatabase } from './database.ts';
+import { openDatabase, Statements } from './database.ts';
 import { deliveredName } from './delivered.ts';
 import { everyRow, type OutboxRow } from './outbox.ts';
 import { syncPath } from './private-files.ts';
 import { reachedName } from './reached.ts';
 import { databaseName, databaseSuffixes } from './schema.ts';
-import { Statements } from './statements.ts';
 
 /** Bytes of rows per chunk; the row that exceeds them is included. */
 const bytesMax = 4 * 1024 * 1024;

@@ -2,7 +2,7 @@
 // operator decides.
 
 import type { DeadLetter, Offset, PageContext } from '../contracts/index.ts';
-import type { Row, Statements } from './statements.ts';
+import type { Row, Statements } from './database.ts';
 
 /** A stored dead letter without its record. */
 export interface HeldDeadLetter {

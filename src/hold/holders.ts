@@ -4,10 +4,10 @@
 // deletion is counted for the sink that loses events.
 
 import type { Offset } from '../contracts/index.ts';
+import type { Statements } from './database.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';
 import type { Pages, ReleasedPage } from './pages.ts';
 import type { SetAside } from './set-aside.ts';
-import type { Statements } from './statements.ts';
 
 /** Polling resumes below this share of the spool's bound, which gives it hysteresis. */
 export const resumeShare = 0.9;

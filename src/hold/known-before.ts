@@ -2,7 +2,7 @@
 // identities. Invariant: memory is 8 bytes per identity, and only while a pair uses them.
 
 import { identityBytes } from '../contracts/index.ts';
-import type { Statements } from './statements.ts';
+import type { Statements } from './database.ts';
 
 /** Of a stream and of the lists of its parents, whose names are its own name, a colon and more. */
 const ofStream = `SELECT keys FROM identities

@@ -7,8 +7,8 @@
 // - a sink that was already missing when this register was introduced is listed and retains nothing.
 
 import { isObject, type JsonObject, type Offset } from '../contracts/index.ts';
+import type { Statements } from './database.ts';
 import { notesOf, writeNote } from './notes.ts';
-import type { Statements } from './statements.ts';
 
 /** A sink of this config or of an earlier one. */
 export interface KnownSink {

@@ -2,9 +2,9 @@
 // times and counts: these are no reason for a transaction where the database is the cache of a log.
 
 import type { JsonObject } from '../contracts/index.ts';
+import type { Statements } from './database.ts';
 import { delayLast } from './outbox.ts';
 import { parsedObject } from './requests.ts';
-import type { Statements } from './statements.ts';
 
 /** By kind, the facts that each poll changes. */
 const refreshed: Readonly<Record<string, readonly string[]>> = {

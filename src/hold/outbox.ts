@@ -1,11 +1,17 @@
 // The changes of the state database since the last drain, if the database is the cache of a log that other processes
 // read (src/cluster/log). Triggers note every row that any connection writes or deletes, and the current rows go to the
-// log with the pages, as bytes (row-bytes.ts). Invariant: a database rebuilt from everything drained equals this one,
+// log with the pages, as bytes (held-page.ts). Invariant: a database rebuilt from everything drained equals this one,
 // except for pages that every sink has passed.
 
-import { wholeRow, writeParts } from './held-page.ts';
-import { bytesOfPage, bytesOfRow, pageOfBytes, rowOfBytes } from './row-bytes.ts';
-import type { Statements } from './statements.ts';
+import type { Statements } from './database.ts';
+import {
+  bytesOfPage,
+  bytesOfRow,
+  pageOfBytes,
+  rowOfBytes,
+  wholeRow,
+  writeParts,
+} from './held-page.ts';
 
 /** A row on its way to or from the log. */
 export interface OutboxRow {

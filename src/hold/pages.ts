@@ -9,6 +9,7 @@ import {
   type SpoolGauge,
   uidBytes,
 } from '../contracts/index.ts';
+import type { Statements } from './database.ts';
 import {
   answerRowBytes,
   heldBytes,
@@ -17,7 +18,6 @@ import {
   writeLoggedPage,
   writePage,
 } from './held-page.ts';
-import type { Statements } from './statements.ts';
 
 /** How long pages are kept after every sink has passed them. */
 export interface PageRetention {

@@ -4,11 +4,11 @@
 // is unreadable, a side delivers when its patience is over.
 
 import type { PairSide } from '../contracts/index.ts';
+import type { Statements } from './database.ts';
 import type { PairRows } from './pair-rows.ts';
 import { comparedSince, otherSide, type PairState } from './pair-state.ts';
 import { momentsOf } from './receipts.ts';
 import { parsedObject } from './requests.ts';
-import type { Statements } from './statements.ts';
 
 /** This many of the first comparable records decide whether the two sides fit. */
 const firstMax = 50;

@@ -3,7 +3,7 @@
 // matches at most one.
 
 import type { PairRecord, PairSide } from '../contracts/index.ts';
-import type { Row } from './statements.ts';
+import type { Row } from './database.ts';
 
 /** Folded fields of a record: by path, a type code and a digest. */
 export type FoldedFields = Readonly<Record<string, string>>;

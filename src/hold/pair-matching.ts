@@ -5,6 +5,7 @@
 // src/succession, Versions).
 
 import type { ComparedRecord, NewPage, PairRecord, PairSide } from '../contracts/index.ts';
+import type { Row, Statements } from './database.ts';
 import { KnownBefore } from './known-before.ts';
 import { countMatch, type Match, uncountMatch } from './pair-counts.ts';
 import { findCandidates, isOtherCompany, type MatchRules } from './pair-match.ts';
@@ -21,7 +22,6 @@ import {
   streamOf,
 } from './pair-state.ts';
 import { parsedObject } from './requests.ts';
-import type { Row, Statements } from './statements.ts';
 
 /** The decision about a record. */
 export type RecordFate = 'deliver' | 'drop' | 'wait';

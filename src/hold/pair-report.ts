@@ -1,6 +1,7 @@
 // The status of a pair for operators, and whether it can be cut over.
 
 import type { PairAlone, PairReport, PairSide } from '../contracts/index.ts';
+import type { Statements } from './database.ts';
 import { reachedBy } from './pair-brake.ts';
 import {
   comparedSince,
@@ -10,7 +11,6 @@ import {
   type PairState,
 } from './pair-state.ts';
 import type { Pairs } from './pairs.ts';
-import type { Statements } from './statements.ts';
 
 /** All records must have matched for this long, or for the overlap if that is shorter. */
 const provenMs = 24 * 3_600_000;

@@ -3,8 +3,8 @@
 // for as long as identities are kept.
 
 import type { NewPage, PairPlan, PairRecord, PairSide, WaitingRecord } from '../contracts/index.ts';
+import type { Row, Statements } from './database.ts';
 import type { PairState } from './pair-state.ts';
-import type { Row, Statements } from './statements.ts';
 
 /** A waiting record. */
 export interface WaitingRow {

@@ -2,8 +2,8 @@
 // changes in the transaction of the counted records.
 
 import type { PairAlone, PairPhase, PairPlan, PairSide } from '../contracts/index.ts';
+import type { Row } from './database.ts';
 import { parsedObject } from './requests.ts';
-import type { Row } from './statements.ts';
 
 /** Counts of one stream of a pair. */
 export interface PairStream {

@@ -14,6 +14,7 @@ import {
   uidBytes,
   type WaitingRecord,
 } from '../contracts/index.ts';
+import type { Statements } from './database.ts';
 import { brakeOf, dueUntil, reachedBy } from './pair-brake.ts';
 import { brakePage } from './pair-brake-page.ts';
 import { countDifferences } from './pair-counts.ts';
@@ -32,7 +33,6 @@ import {
   pairStateOf,
   streamOf,
 } from './pair-state.ts';
-import type { Statements } from './statements.ts';
 
 /** Maximum waiting records, and about the maximum bytes, released at a time. */
 const releasedMax = { max: 8_192, bytesMax: 4 * 1024 * 1024 };

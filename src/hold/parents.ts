@@ -11,8 +11,8 @@ import {
   type ParentCounts,
   type ParentRow,
 } from '../contracts/index.ts';
+import type { Row, Statements } from './database.ts';
 import { parsedObject } from './requests.ts';
-import type { Row, Statements } from './statements.ts';
 import { parsedOrText } from './streams.ts';
 
 /** Maximum stored parents per stream. */

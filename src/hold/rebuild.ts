@@ -6,13 +6,12 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/index.ts';
-import { openDatabase, openToLook, storeError } from './database.ts';
+import { openDatabase, openToLook, Statements, storeError } from './database.ts';
 import { deliveredName } from './delivered.ts';
 import { KnownSinks } from './known-sinks.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { addOutbox, type OutboxRow, restoreRow } from './outbox.ts';
 import { databaseName, databaseSuffixes } from './schema.ts';
-import { Statements } from './statements.ts';
 
 /** A rebuilt database. */
 export interface Rebuilt {

@@ -5,9 +5,9 @@
 // wrong.
 
 import type { Offset } from '../contracts/index.ts';
+import type { Statements } from './database.ts';
 import { notesOf, writeNote } from './notes.ts';
 import { parsedObject } from './requests.ts';
-import type { Statements } from './statements.ts';
 
 /**
  * All records that a stream's upstream showed by `at`, epoch milliseconds, have an offset before

@@ -5,8 +5,8 @@
 // sinks lack is stored once for each of them.
 
 import { type HeldPage, type NewPage, type Offset, uidBytes } from '../contracts/index.ts';
+import type { Statements } from './database.ts';
 import { pageOfRow, wholeRow, writePage } from './held-page.ts';
-import type { Statements } from './statements.ts';
 
 /**
  * The pages that a sink processes: `events`; `pages`, all of upstream's; or `all`, for a reader that

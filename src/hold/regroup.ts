@@ -5,7 +5,7 @@
 
 import type { SQLInputValue } from 'node:sqlite';
 import { type Json, type Offset, reachOf } from '../contracts/index.ts';
-import { openDatabase, storeError } from './database.ts';
+import { openDatabase, type Row, Statements, storeError } from './database.ts';
 import { epochsFrom } from './epochs.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';
 import { PairRows } from './pair-rows.ts';
@@ -15,7 +15,6 @@ import { momentsOf } from './receipts.ts';
 import { joinKnown, keptSinks, positionsOfKept } from './regroup-known.ts';
 import { type PagesOf, type Renumbered, regroupPages, type Takes } from './regroup-pages.ts';
 import { parsedObject } from './requests.ts';
-import { type Row, Statements } from './statements.ts';
 import { parsedOrText, Streams } from './streams.ts';
 
 /** A database that the new one is built from. The caller holds its lock. */

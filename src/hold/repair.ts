@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Epoch, NewPage, Offset } from '../contracts/index.ts';
 import { findDamage, identityIn } from './damage.ts';
-import { openDatabase, openToLook, storeError } from './database.ts';
+import { openDatabase, openToLook, Statements, storeError } from './database.ts';
 import { type DeliveredCopy, readDelivered, writeDelivered } from './delivered.ts';
 import { takeLock } from './lock.ts';
 import { addOutbox, noteDifferences } from './outbox.ts';
@@ -26,7 +26,6 @@ import { reachedName } from './reached.ts';
 import { withReserve } from './reserve.ts';
 import { nothingSalvaged, type Salvaged, salvage } from './salvage.ts';
 import { databaseName, databaseSuffixes, type Sync } from './schema.ts';
-import { Statements } from './statements.ts';
 import { Store } from './store.ts';
 
 /** Settings of a repair. */

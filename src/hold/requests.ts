@@ -4,7 +4,7 @@
 // longer (backfills.ts).
 
 import { isObject, type Json, type JsonObject } from '../contracts/index.ts';
-import type { Row, Statements } from './statements.ts';
+import type { Row, Statements } from './database.ts';
 
 /**
  * The requested operation. `retry`: poll a waiting or halted stream, or try a sink, now. `rewind`:

@@ -3,8 +3,8 @@
 // because a broken row costs only itself.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { Row } from './database.ts';
 import { allRows, isIntactRow, wholeRow } from './held-page.ts';
-import type { Row } from './statements.ts';
 
 interface Table {
   readonly name: string;

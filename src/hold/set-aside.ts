@@ -10,7 +10,7 @@ import type {
   Offset,
   PageContext,
 } from '../contracts/index.ts';
-import type { Row, Statements } from './statements.ts';
+import type { Row, Statements } from './database.ts';
 
 /** Counted for each event in addition to its record. */
 const rowBytes = 512;

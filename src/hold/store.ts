@@ -21,7 +21,13 @@ import type {
   SpoolGauge,
   StreamMemory,
 } from '../contracts/index.ts';
-import { type DatabaseSettings, hasState, openDatabase, storeError } from './database.ts';
+import {
+  type DatabaseSettings,
+  hasState,
+  openDatabase,
+  Statements,
+  storeError,
+} from './database.ts';
 import { DeadLetters, type HeldDeadLetter } from './dead-letters.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';
 import { Holders } from './holders.ts';
@@ -37,7 +43,6 @@ import { Receipts } from './receipts.ts';
 import { RequestTable } from './requests.ts';
 import { databaseName } from './schema.ts';
 import { SetAside } from './set-aside.ts';
-import { Statements } from './statements.ts';
 import { Streams } from './streams.ts';
 
 /** Free pages that stay in the file: about as many as are reused while the sinks keep up. */

@@ -11,9 +11,8 @@ import {
   type StreamMemory,
   type TrailEntry,
 } from '../contracts/index.ts';
-import { damageError } from './database.ts';
+import { damageError, type Row, type Statements } from './database.ts';
 import type { DeliveredPosition } from './delivered.ts';
-import type { Row, Statements } from './statements.ts';
 
 /** The most recent cursors are all kept; of older ones one per minute, for a day. */
 const trailRecent = 16;

@@ -5,7 +5,7 @@
 
 import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Cluster, GroupCoordinator } from './kafkajs-inner.ts';
+import type { Cluster, GroupCoordinator } from './kafkajs-requests.ts';
 import type { CommittedPosition } from './port.ts';
 
 const load = createRequire(import.meta.url);

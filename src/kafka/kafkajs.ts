@@ -5,12 +5,16 @@
 
 import type { Kafka, KafkaConfig, Mechanism, SASLOptions } from 'kafkajs';
 import { ExportError, invariant, type Log, untilAborted } from '../contracts/index.ts';
-import { KafkaFailure } from './failure.ts';
-import { kafkajsFailure } from './kafkajs-errors.ts';
-import { type Cluster, clusterOf, managerOf, type TransactionManager } from './kafkajs-inner.ts';
+import { KafkaFailure, kafkajsFailure } from './failure.ts';
 import { crc32c, kafkajs, prepareKafkajs } from './kafkajs-patches.ts';
 import { fetchPosition } from './kafkajs-position.ts';
-import { KafkajsRequests } from './kafkajs-requests.ts';
+import {
+  type Cluster,
+  clusterOf,
+  KafkajsRequests,
+  managerOf,
+  type TransactionManager,
+} from './kafkajs-requests.ts';
 import type {
   CommittedPosition,
   KafkaDriver,

@@ -18,8 +18,7 @@ import {
   UserError,
 } from '@platformatic/kafka';
 import type { TlsSettings } from '../contracts/index.ts';
-import type { KafkaFailure } from './failure.ts';
-import { kafkaFailureOf } from './platformatic-errors.ts';
+import { type KafkaFailure, kafkaFailureOf } from './failure.ts';
 import type { KafkaSasl } from './port.ts';
 import { rejectionIn } from './sasl.ts';
 import { tlsOptions } from './sockets.ts';

@@ -27,8 +27,8 @@ import { firstPosition, isFirst } from './page.ts';
 import { type ListDeps, ListReader } from './reader.ts';
 import { recordTime } from './record-time.ts';
 import type { Taken } from './stage.ts';
-import { EmptyRuns } from './tail.ts';
 import type { Walk } from './walk.ts';
+import { EmptyRuns } from './walk-end.ts';
 
 /** A past time of a source's lists, to be read to its end. */
 export interface PastTime {

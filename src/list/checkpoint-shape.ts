@@ -13,7 +13,7 @@ const position = z.union([
 /** As `olderUpTo`: all identities were made by version 0.1.0. */
 export const byOldVersion = Number.MAX_SAFE_INTEGER;
 
-/** Where the list grows (growth.ts). */
+/** Where the list grows (poll.ts). */
 const growth = z.object({
   order: z.enum(['oldest_first', 'newest_first', 'mixed', 'unknown']),
   /** When the order was learned; null: not learned, or by an older version. */
@@ -135,7 +135,7 @@ const server = z.object({
   /** The server has ended the list with null, so a missing key is an error. */
   endsWithNull: z.boolean(),
   /**
-   * The server sends a next cursor at the very end of the list: to empty pages, or to the last page again (tail.ts).
+   * The server sends a next cursor at the very end of the list: to empty pages, or to the last page again (walk-end.ts).
    */
   endless: z.enum(['empty', 'again']).nullable().default(null),
   /** Longest run of empty pages that was followed by a record. */

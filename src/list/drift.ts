@@ -8,8 +8,7 @@
 import { changedPaths, type Finding } from '../poll/index.ts';
 
 import type { Identified } from './identity.ts';
-import { KeyTable } from './key-table.ts';
-import { identityWords } from './repeats.ts';
+import { identityWords, KeyTable } from './repeats.ts';
 
 /** Below this number of re-read records no verdict is made. */
 const recordsMin = 10;

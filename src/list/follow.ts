@@ -5,8 +5,6 @@
 
 import { type Answer, ExportError, type Failure } from '../contracts/index.ts';
 import { type CheckpointChange, joinedChange } from './checkpoint.ts';
-import { CursorLoopWatch, type Sameness } from './cursor-loop.ts';
-import { EndWatch, type Last, notKnown } from './end-watch.ts';
 import { type Identified, keysOf, overlapEnd, sameEnd } from './identity.ts';
 import type { PageRole } from './idless.ts';
 import {
@@ -23,6 +21,7 @@ import {
   startOf,
 } from './page.ts';
 import { pagerFor } from './pagers.ts';
+import { EndWatch, type Last, notKnown } from './paging-doubt.ts';
 import {
   gapAt,
   IdlessTally,
@@ -32,8 +31,8 @@ import {
   stageOfPart,
   type Taken,
 } from './stage.ts';
-import { type Looked, TailWatch } from './tail.ts';
 import { restartedWalk, type Walk, type Walked, type WalkReader } from './walk.ts';
+import { CursorLoopWatch, type Looked, type Sameness, TailWatch } from './walk-end.ts';
 
 /** Restarts of a walk after rows moved, before the poll fails. */
 const restartsMax = 3;

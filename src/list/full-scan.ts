@@ -16,11 +16,9 @@ import {
   noHorizon,
   scanRequested,
 } from './checkpoint.ts';
-import { nonePassed } from './end-watch.ts';
-import { WalkGrowth } from './growth.ts';
 import { isPartialPage, samePosition } from './page.ts';
-import { isPartRead } from './paging-doubt.ts';
-import type { Poll } from './poll.ts';
+import { isPartRead, nonePassed } from './paging-doubt.ts';
+import { type Poll, WalkGrowth } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { IdlessTally, resumeAfter } from './stage.ts';
 

@@ -20,7 +20,6 @@ export {
   unitOf,
   withBlocksMoved,
 } from './checkpoint.ts';
-export { nonePassed } from './end-watch.ts';
 export { fetchPage } from './fetch-page.ts';
 export { follow } from './follow.ts';
 export { type Identified, Identifier } from './identity.ts';
@@ -37,7 +36,7 @@ export {
   wholeSecond,
 } from './page.ts';
 export { PageAsker } from './page-asker.ts';
-export { doubtError, doubtOfFirst, doubtOfPosition } from './paging-doubt.ts';
+export { doubtError, doubtOfFirst, doubtOfPosition, nonePassed } from './paging-doubt.ts';
 export { ListPoller } from './poller.ts';
 export { ListReader } from './reader.ts';
 export { recordTime } from './record-time.ts';

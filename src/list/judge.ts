@@ -14,12 +14,10 @@
 
 import { uidBytes } from '../contracts/index.ts';
 import { movedIn, type ReReadDrift } from './drift.ts';
-import type { Identified, Identifier } from './identity.ts';
+import { type Identified, type Identifier, olderCheck } from './identity.ts';
 import { type Counted, type CountedPage, idlessCounter } from './idless.ts';
-import type { KeyTable } from './key-table.ts';
-import { olderCheck } from './older-check.ts';
 import { recordTime } from './record-time.ts';
-import { identityWords, passedOnKey, type Repeats } from './repeats.ts';
+import { identityWords, type KeyTable, passedOnKey, type Repeats } from './repeats.ts';
 
 /** State of a walk over pages that were read in part before. */
 export interface WalkSoFar {

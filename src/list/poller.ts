@@ -29,7 +29,7 @@ import { readEnd } from './read-end.ts';
 import { readStart } from './read-start.ts';
 import type { ListReader } from './reader.ts';
 import { isIgnoredPosition, isScopeLost, resetFinding, scopeFinding } from './recover.ts';
-import { EmptyRuns } from './tail.ts';
+import { EmptyRuns } from './walk-end.ts';
 
 /** Reads one list stream, a poll at a time. */
 export class ListPoller {

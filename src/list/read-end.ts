@@ -3,12 +3,11 @@
 
 import type { Failure } from '../contracts/index.ts';
 import { knowsEnd, type ListCheckpoint, scanRequested } from './checkpoint.ts';
-import { nonePassed } from './end-watch.ts';
 import { begin, runFullScan, tallyOf } from './full-scan.ts';
-import { WalkGrowth } from './growth.ts';
 import { type Identified, keysOf } from './identity.ts';
 import { isFirst as isFirstPosition, nameOfPosition, samePosition } from './page.ts';
-import type { Poll } from './poll.ts';
+import { nonePassed } from './paging-doubt.ts';
+import { type Poll, WalkGrowth } from './poll.ts';
 import { readBack } from './read-back.ts';
 import {
   checkHeeded,

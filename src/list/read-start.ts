@@ -4,10 +4,9 @@
 
 import type { Failure } from '../contracts/index.ts';
 import type { CheckpointChange } from './checkpoint.ts';
-import { nonePassed } from './end-watch.ts';
-import { WalkGrowth } from './growth.ts';
 import type { Resume } from './page.ts';
-import type { Poll } from './poll.ts';
+import { nonePassed } from './paging-doubt.ts';
+import { type Poll, WalkGrowth } from './poll.ts';
 import { gapBefore, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter, type Stage } from './stage.ts';
 import type { Walk } from './walk.ts';

@@ -7,10 +7,9 @@ import { byOldVersion } from './checkpoint-shape.ts';
 import { ReReadDrift } from './drift.ts';
 import { type Identified, Identifier } from './identity.ts';
 import { type JudgedPage, judgePage } from './judge.ts';
-import { KeyTable } from './key-table.ts';
 import type { Page } from './page.ts';
 import { timeSpan } from './record-time.ts';
-import { asWords, identityWords, Repeats } from './repeats.ts';
+import { asWords, identityWords, KeyTable, Repeats } from './repeats.ts';
 import type { IdlessTally, Taken } from './stage.ts';
 
 /** A page's role in its walk. `horizon`: records up to this event time count as known. */

@@ -11,11 +11,11 @@ import {
 } from '../contracts/index.ts';
 import { type Finding, pageContext, violation } from '../poll/index.ts';
 import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
-import type { Passed } from './end-watch.ts';
 import { type Identified, keysOf } from './identity.ts';
 import type { WalkCounts } from './idless.ts';
 import type { Judged, WalkSoFar } from './judge.ts';
 import { isFirst, type ListPosition, type Page, type Pager } from './page.ts';
+import type { Passed } from './paging-doubt.ts';
 import type { TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
 

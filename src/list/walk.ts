@@ -2,14 +2,13 @@
 
 import type { Failure, ListEndpoint } from '../contracts/index.ts';
 import type { CheckpointChange } from './checkpoint.ts';
-import { nonePassed, type Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
 import type { PageRole } from './idless.ts';
 import type { ListPosition, Resume } from './page.ts';
-import type { EndVerdicts } from './paging-doubt.ts';
+import { type EndVerdicts, nonePassed, type Passed } from './paging-doubt.ts';
 import type { ListDeps, ListReader } from './reader.ts';
 import type { IdlessTally, Stage, Taken, WalkSeen } from './stage.ts';
-import type { EmptyRun } from './tail.ts';
+import type { EmptyRun } from './walk-end.ts';
 
 /** The page source and sink of a walk: the reader of a list, or of a collection. */
 export type WalkReader = Pick<

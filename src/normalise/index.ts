@@ -1,6 +1,6 @@
 // The entry point of src/normalise: records to OCSF.
 
-export { withInvalidUtf8 } from './encoding.ts';
+export { withInvalidUtf8 } from './envelope.ts';
 export { setBySluice } from './mapping.ts';
 export { compileNormaliser, mappingFlaws, type Normalise } from './normalise.ts';
 export { withNumberNames } from './number-names.ts';

@@ -8,12 +8,12 @@ import { warnOfRemoved } from './companies.ts';
 import type { Drains } from './drains.ts';
 import { type Journey, openJourney } from './journey.ts';
 import { MemberFile } from './member-note.ts';
+import { sparePage, standByText } from './own-page.ts';
 import { planFrom } from './plan.ts';
 import { resumeLines } from './resume-lines.ts';
 import { openStatus, type Running, sightOf } from './running.ts';
 import { lastConfigIn, noteRunning } from './running-config.ts';
 import type { HostedTurn } from './shard-worker.ts';
-import { sparePage, standByText } from './spare-page.ts';
 import { openTools } from './tools.ts';
 import type { Processes } from './watch-configs.ts';
 

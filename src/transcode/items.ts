@@ -4,7 +4,7 @@
 
 import type { NumberTags, Piece } from '../contracts/index.ts';
 import { varintOf, writeNanos, writeNumber } from './protobuf.ts';
-import type { Gaps } from './steps.ts';
+import type { Gaps } from './sentinels.ts';
 import type { TemplateGap } from './template.ts';
 
 /** The content of a gap in a message. */

@@ -15,14 +15,12 @@ import type {
   TextLook,
 } from '../contracts/index.ts';
 import type { Normalise } from '../normalise/index.ts';
-import type { Conditions } from './conditions.ts';
 import { type GuardCheck, implies, type ShapeLeaf } from './guards.ts';
 import { itemsOf } from './items.ts';
 import { MessageTemplate } from './message.ts';
 import type { RecordShape } from './record-shape.ts';
-import { fetchedAtOf, type SentinelSet, sentinelOf, uidOf } from './sentinels.ts';
-import { Gaps } from './steps.ts';
-import { type LearnedLine, type LineTemplate, TextTemplate } from './template.ts';
+import { fetchedAtOf, Gaps, type SentinelSet, sentinelOf, uidOf } from './sentinels.ts';
+import { type Conditions, type LearnedLine, type LineTemplate, TextTemplate } from './template.ts';
 
 /** The selection of records, and the parts of their events to remove. */
 export interface Choosing {

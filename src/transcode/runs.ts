@@ -4,8 +4,11 @@
 // there are many, the next run is delayed.
 
 import type { Copying } from '../contracts/index.ts';
+import type { GuardCheck } from './guards.ts';
 import type { Kind, KnownShape, LineBuffer, RecordSpans, TranscodedPage } from './known.ts';
-import { forms, Tables } from './tables.ts';
+import type { Learned } from './learn.ts';
+import { care } from './shape-tree.ts';
+import { gapBytesMax, gapKinds, type LearnedLine } from './template.ts';
 import { Full, sharedMemory, type WasmMemory } from './wasm-memory.ts';
 
 /** Maximum number of records left to the transcoder after one that was not simple. */
@@ -120,4 +123,161 @@ export class Runs {
       return false;
     }
   }
+}
+
+// The transcoder's knowledge as tables in the memory of WebAssembly, read by wasm/: numbers of four
+// bytes, addresses included. Invariant: the tables contain only what is known, and for each kind all
+// of its conditions.
+//
+//   node      piece, its length, 0 text | 1 number | 2 end, first node below, next node, shape
+//   shape     count of values, leaves, buckets of kinds, uses
+//   leaf      `decides`, `ask` and `isText` of a byte each, one byte; the most bytes
+//   kind      next in its bucket, hash, key, its length, template, uses, lists, count of each
+//   lists     (value, the most bytes); (value, another that differs); (value, cares that it has not)
+//   template  count of gaps, bytes beside values; (text before, its length, gap, leaf); text, length
+
+const asks: readonly GuardCheck[] = [
+  ...(['nothing', 'path', 'integer', 'count', 'port', 'time', 'whole time', 'epoch'] as const),
+  ...(['email', 'ip', 'host', 'mac'] as const),
+];
+/** The line forms that the module can write; the index is the form's number. */
+const forms: readonly string[] = [
+  ...(['cef', 'leef', 'text', 'visible json', 'json', 'record'] satisfies Copying['form'][]),
+];
+const buckets = 64;
+const usesOfShape = 12;
+const usesOfKind = 20;
+
+/** The tables of one transcoder. */
+class Tables {
+  /** The first node; 0: none. */
+  root = 0;
+  readonly #memory: WasmMemory;
+  readonly #age: number;
+  readonly #shapes = new Map<KnownShape, number>();
+  readonly #kinds = new Map<Kind, number>();
+
+  constructor(memory: WasmMemory) {
+    this.#memory = memory;
+    this.#age = memory.age;
+  }
+
+  /** False once the memory was cleared. */
+  get isKept(): boolean {
+    return this.#age === this.#memory.age;
+  }
+
+  /** Adds a shape with its kinds. */
+  addAll(known: KnownShape): void {
+    this.addShape(known);
+    for (const kind of known.kinds.values()) this.addKind(known, kind);
+  }
+
+  addShape(known: KnownShape): void {
+    const { shape, leaves } = known;
+    const leavesAt = this.#words(
+      leaves.flatMap(({ decides, ask, isText, bytesMax }) => [
+        (decides ? 1 : 0) | (asks.indexOf(ask) << 8) | (isText ? 1 << 16 : 0),
+        Math.min(bytesMax, uint32Max),
+      ]),
+    );
+    const at = this.#words([leaves.length, leavesAt, this.#memory.take(buckets * 4), 0]);
+    this.#shapes.set(known, at);
+    const { view } = this.#memory;
+    const ends = shape.pieces.length - 1;
+    /** Address of the pointer to a level's first node; 0: `root`. */
+    let head = 0;
+    for (const [index, piece] of shape.pieces.entries()) {
+      const kind = index === ends ? 2 : shape.texts[index] === true ? 0 : 1;
+      const first = head === 0 ? this.root : view.getUint32(head, true);
+      let node = first;
+      let last = 0;
+      for (; node !== 0 && !this.#isNode(node, kind, piece); node = view.getUint32(node + 16, true))
+        last = node;
+      if (node === 0) {
+        const found = kind === 2 ? at : 0;
+        node = this.#words([this.#bytes(piece), piece.length, kind, 0, 0, found]);
+        if (last !== 0) view.setUint32(last + 16, node, true);
+        else if (head !== 0) view.setUint32(head, node, true);
+        else this.root = node;
+      }
+      head = node + 12;
+    }
+  }
+
+  #isNode(node: number, kind: number, piece: Uint8Array): boolean {
+    const { view, bytes } = this.#memory;
+    const at = view.getUint32(node, true);
+    const isLike = view.getUint32(node + 8, true) === kind;
+    return isLike && bytes.subarray(at, at + view.getUint32(node + 4, true)).equals(piece);
+  }
+
+  /** Adds a kind of a shape that was added. */
+  addKind(known: KnownShape, kind: Kind): void {
+    const { key, learned } = kind;
+    const shape = this.#shapes.get(known);
+    if (learned === null || shape === undefined || !isTabled(learned)) return;
+    const { view, module } = this.#memory;
+    const keyAt = this.#bytes(key);
+    const hash = module.hashOf(keyAt, key.length);
+    const lists = listsOf(learned);
+    const listsAt = this.#words(lists.flat());
+    const line = learned.template?.line ?? null;
+    const template = line === null ? 0 : this.#template(line);
+    const bucket = view.getUint32(shape + 8, true) + (hash & (buckets - 1)) * 4;
+    const next = view.getUint32(bucket, true);
+    const counts = lists.map(({ length }) => length / 2);
+    const at = this.#words([next, hash, keyAt, key.length, template, 0, listsAt, ...counts]);
+    view.setUint32(bucket, at, true);
+    this.#kinds.set(kind, at);
+  }
+
+  /** Adds the uses counted here to those of shapes and kinds. */
+  countUses(): void {
+    const count = (known: { uses: number }, place: number) => {
+      known.uses += this.#memory.view.getUint32(place, true);
+      this.#memory.view.setUint32(place, 0, true);
+    };
+    for (const [known, at] of this.#shapes) count(known, at + usesOfShape);
+    for (const [kind, at] of this.#kinds) count(kind, at + usesOfKind);
+  }
+
+  #template({ steps, after }: LearnedLine): number {
+    const texts = [...steps.map(({ before }) => before), after].map((text) => Buffer.from(text));
+    const gaps = steps.map(({ gap }) => [gapKinds[gap.kind], 'leaf' in gap ? gap.leaf : 0]);
+    const still = texts.reduce((sum, { length }) => sum + length, 0);
+    const words = texts.flatMap((text, i) => [this.#bytes(text), text.length, ...(gaps[i] ?? [])]);
+    return this.#words([steps.length, still + (steps.length + 1) * gapBytesMax, ...words]);
+  }
+
+  #bytes(bytes: Uint8Array): number {
+    const at = this.#memory.take(bytes.length);
+    this.#memory.bytes.set(bytes, at);
+    return at;
+  }
+
+  #words(words: readonly number[]): number {
+    const at = this.#memory.take(words.length * 4);
+    for (const [i, word] of words.entries()) this.#memory.view.setInt32(at + i * 4, word | 0, true);
+    return at;
+  }
+}
+
+/** Whether tables can express all conditions and the form of the line. */
+function isTabled({ template, together }: Learned): boolean {
+  const hasSeconds = template?.line?.steps.some(({ gap }) => gap.kind === 'seconds') ?? false;
+  return together.length === 0 && !hasSeconds;
+}
+
+/** The three lists of pairs described above. */
+function listsOf({ bytesMax, distinct, written, texts }: Learned): readonly number[][] {
+  const bounded = bytesMax.flatMap((most, leaf) => (most <= uint32Max ? [leaf, most] : []));
+  const careless = [
+    ...written.flatMap((leaf) => [leaf, care.escape | care.mark]),
+    ...texts.flatMap(({ leaf, as }) => [
+      leaf,
+      as === 'plain' ? care.escape : care.escape | care.high | care.mark,
+    ]),
+  ];
+  return [bounded, [...distinct], careless];
 }

@@ -6,7 +6,6 @@
 // (rest.ts), so that records which are never alike cost little more than without transcoding.
 
 import { isUtf8 } from 'node:buffer';
-import { conditionsHold } from './conditions.ts';
 import { guardResult, leafAt, type ShapeLeaf, timeMin } from './guards.ts';
 import type { Kind, KnownShape, LineBuffer, RecordSpans, TranscodedPage } from './known.ts';
 import { learn, type Making, type SampleRecord } from './learn.ts';
@@ -14,6 +13,7 @@ import { leavesMax, shapeOf } from './record-shape.ts';
 import { Rest } from './rest.ts';
 import { Runs } from './runs.ts';
 import { ShapeTree } from './shape-tree.ts';
+import { conditionsHold } from './template.ts';
 import type { Work } from './values.ts';
 
 const shapesMax = 64;

@@ -4,21 +4,19 @@ export { EndsByUpstream } from './announced-ends.ts';
 export { UpstreamClient } from './client.ts';
 export {
   type AnnouncedEnd,
+  type DateOfEnd,
   daysLeft,
   endOrigins,
-  eventDays,
-  noticeDays,
-  type UpstreamEnd,
-  upstreamEnd,
-} from './ends.ts';
-export {
-  type DateOfEnd,
   endsKey,
+  eventDays,
   type HeldEnds,
   heldJson,
+  noticeDays,
   parseEndsHeld,
+  type UpstreamEnd,
   upstreamAt,
-} from './held-ends.ts';
+  upstreamEnd,
+} from './ends.ts';
 export {
   isCompanyId,
   tokenUrl,

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MessageChannel, MessagePort } from 'node:worker_threads';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { openDatabase } from '../../src/hold/database.ts';
+import { openDatabase, Statements } from '../../src/hold/database.ts';
 import {
   addOutbox,
   drainOutbox,
@@ -18,7 +18,6 @@ import { repairDatabase } from '../../src/hold/repair.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import type { WorkerReplies } from '../../src/hold/spool-operations.ts';
 import { SpoolServer } from '../../src/hold/spool-server.ts';
-import { Statements } from '../../src/hold/statements.ts';
 import { Store } from '../../src/hold/store.ts';
 import { anAppend, aPage } from '../support/a-page.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { KnownSink, RunningSinks } from '../../src/hold/known-sinks.ts';
 import { Store } from '../../src/hold/store.ts';
-import { removeSink } from '../../src/run/give-up-sink.ts';
+import { removeSink } from '../../src/run/moves.ts';
 import { removedSinksOf } from '../../src/watch/removed-sinks.ts';
 import { readState } from '../../src/watch/state.ts';
 import { aPage } from '../support/a-page.ts';

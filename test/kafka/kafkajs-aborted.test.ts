@@ -1,7 +1,7 @@
 // The filter of aborted records for kafkajs, on fetch responses as brokers give them.
 
 import { expect, test } from 'vitest';
-import { hideAborted, type KafkajsRecord } from '../../src/kafka/kafkajs-aborted.ts';
+import { hideAborted, type KafkajsRecord } from '../../src/kafka/kafkajs-patches.ts';
 
 const record = (offset: number, producerId: string): KafkajsRecord => ({
   offset: String(offset),

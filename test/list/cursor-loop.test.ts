@@ -2,10 +2,10 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CursorLoopWatch } from '../../src/list/cursor-loop.ts';
 import type { Identified } from '../../src/list/identity.ts';
 import { isOneSecond, type TimeSpan } from '../../src/list/record-time.ts';
 import { identityWords } from '../../src/list/repeats.ts';
+import { CursorLoopWatch } from '../../src/list/walk-end.ts';
 
 /** A page with one record, like no other. */
 function pageOf(number: number): Identified {

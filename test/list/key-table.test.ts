@@ -3,8 +3,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { KeyTable } from '../../src/list/key-table.ts';
-import { asWords, identityWords, Repeats } from '../../src/list/repeats.ts';
+import { asWords, identityWords, KeyTable, Repeats } from '../../src/list/repeats.ts';
 
 /** Keys that share their first words, so that they meet in the table. */
 const key = fc

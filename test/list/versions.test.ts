@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Json } from '../../src/contracts/json.ts';
 import { Backfill } from '../../src/list/backfill.ts';
-import { olderCheck } from '../../src/list/older-check.ts';
+import { olderCheck } from '../../src/list/identity.ts';
 import { ListPoller } from '../../src/list/poller.ts';
 import { ListReader } from '../../src/list/reader.ts';
 import { answerWith, cursorIn, madeUpList } from '../support/made-up-list.ts';

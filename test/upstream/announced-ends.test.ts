@@ -1,8 +1,7 @@
 // Dates that responses announce: hostile, several, and different from one response to the next.
 
 import { expect, test } from 'vitest';
-import { AnnouncedEnds } from '../../src/upstream/announced-ends.ts';
-import { announcedIn } from '../../src/upstream/end-headers.ts';
+import { AnnouncedEnds, announcedIn } from '../../src/upstream/announced-ends.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 

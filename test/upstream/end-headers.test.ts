@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readDeprecation } from '../../src/upstream/end-headers.ts';
+import { readDeprecation } from '../../src/upstream/announced-ends.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
 

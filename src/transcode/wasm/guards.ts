@@ -18,7 +18,7 @@ const isNot: i32 = 3;
 const unsure: i32 = -1;
 const timeMax: f64 = 253402300799999;
 
-/** `ask` as a number: the index in `asks` of ../tables.ts. */
+/** `ask` as a number: the index in `asks` of ../runs.ts. */
 export function answerOf(ask: u32, isText: bool, leaf: usize, start: usize, end: usize): i32 {
   const care = load<u32>(cares + leaf * 4);
   if ((care & rareEscapeCare) !== 0) return unsure;

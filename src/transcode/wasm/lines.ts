@@ -1,5 +1,5 @@
 // AssemblyScript, compiled to ../lines.wasm by `npm run wasm`. One call writes the lines of
-// consecutive records, from the tables of ../tables.ts, and returns at the first record that is not
+// consecutive records, from the tables of ../runs.ts, and returns at the first record that is not
 // certain, which is left to ../transcoder.ts. Invariant: a written line equals the transcoder's; if
 // the transcoder would write none, none is written.
 

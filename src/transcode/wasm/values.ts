@@ -14,7 +14,7 @@ import {
   timeMin,
 } from './memory';
 
-/** The forms of ../tables.ts that are distinguished here. */
+/** The forms of ../runs.ts that are distinguished here. */
 const cefForm: u32 = 0;
 const leefForm: u32 = 1;
 const textForm: u32 = 2;

@@ -11,9 +11,12 @@ import {
 import kafkajs from 'kafkajs';
 import { describe, expect, test } from 'vitest';
 import { deliveryOf } from '../../../connectors/sinks/kafka/outcome.ts';
-import { KafkaFailure, kindOfAnswer } from '../../../src/kafka/failure.ts';
-import { kafkajsFailure } from '../../../src/kafka/kafkajs-errors.ts';
-import { kafkaFailureOf as failureOfPlatformatic } from '../../../src/kafka/platformatic-errors.ts';
+import {
+  kafkaFailureOf as failureOfPlatformatic,
+  KafkaFailure,
+  kafkajsFailure,
+  kindOfAnswer,
+} from '../../../src/kafka/failure.ts';
 
 const { KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
 const context = {
