@@ -4,3 +4,4 @@ export { rightsOf } from '../cluster/index.ts';
 export type { Stored } from './adapter.ts';
 export { kafkaOf } from './draining.ts';
 export { type Operator, operatorOf, ownOperator, type RewoundStream } from './operator.ts';
+export { ownJourney } from './own-journey.ts';

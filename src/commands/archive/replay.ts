@@ -9,6 +9,7 @@ import { loggedEntries, type ProvenReader } from '../../archive/index.ts';
 import { type Config, inShards, loadConfig } from '../../config/index.ts';
 import { backlog, ExportError, type NewPage, UsageError, uidBytes } from '../../contracts/index.ts';
 import { changeState, holderOf } from '../../hold/index.ts';
+import { ownJourney } from '../../operator/index.ts';
 import {
   type BootTools,
   listenForShutdown,
@@ -55,24 +56,28 @@ No process may run with this config meanwhile. Ctrl-C stops the replay; the same
 Sinks that write each event once (file, Kafka with exactly_once) write these once more.`,
   async run({ location, sink, key: keys, logLevel, config: file, ...given }, deps) {
     const asked = eventsAsked(given);
-    // Where there are several, any of them has the sink.
     const whole = await loadConfig(file, { env: deps.env });
-    const [config] = inShards(whole) as readonly [Config];
-    refuseUnknown('sink', sink, Object.keys(config.sinks));
-    if (config.sinks[sink]?.definition.takes === 'pages') {
+    refuseUnknown('sink', sink, Object.keys(whole.sinks));
+    if (whole.sinks[sink]?.definition.takes === 'pages') {
       throw new UsageError(`--sink: ${sink} stores pages as upstream sent them, and no events`);
     }
-    refuseBesideAnother(config);
+    for (const part of inShards(whole)) refuseBesideAnother(part);
     const reader = await trustedArchive(location, keysToReplay(location, keys, whole), deps.env);
     const shutdown = listenForShutdown(() => deps.exit(1));
-    const form = logForm(process.stderr);
-    const tools = openTools(await openLog({ level: logLevel ?? 'warn', form }));
+    const log = await openLog({ level: logLevel ?? 'warn', form: logForm(process.stderr) });
     try {
-      const plan = planFrom(config, tools);
       const { where = '', from = '', to = '' } = given;
       const key = `#replay-${hash('sha256', [location, sink, where, from, to].join('\0')).slice(0, 16)}`;
-      const doing = { asked, config, key, deps, plan, reader, sink, stop: shutdown.stop, tools };
-      return await replayed(doing);
+      const parts = await partsWithPages(whole, reader);
+      for (const part of parts) {
+        const tools = openTools(log);
+        const plan = planFrom(part.config, tools);
+        const doing = { ...part, asked, key, deps, plan, reader, sink, stop: shutdown.stop, tools };
+        if ((await replayed(doing)) !== 0) return 1;
+      }
+      // Before the last part is complete, the same command line must not replay the first one again.
+      for (const { config } of parts) await forgetProgress(config, whole, key);
+      return 0;
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new ExportError('sink_refused', `replaying ${location}: ${error.message}`, {
@@ -81,7 +86,6 @@ Sinks that write each event once (file, Kafka with exactly_once) write these onc
       });
     } finally {
       reader.store.close();
-      await tools.http.close();
       shutdown.release();
     }
   },
@@ -98,9 +102,37 @@ function keysToReplay(location: string, given: readonly string[] | undefined, co
   );
 }
 
-interface Doing {
-  readonly asked: AskedEvents;
+/** A shard's part of the config, by which the pages of its sources are replayed. */
+interface Part {
   readonly config: Config;
+  readonly has: (source: string) => boolean;
+}
+
+/** The parts with sources of the archive, or the first; sources that the config lacks belong to the first. */
+async function partsWithPages(whole: Config, reader: ProvenReader): Promise<readonly Part[]> {
+  const configs = inShards(whole);
+  const ownerOf = (source: string) =>
+    configs.find(({ sources }) => Object.hasOwn(sources, source)) ?? configs[0];
+  const owners = new Set<Config | undefined>();
+  if (configs.length > 1) {
+    for await (const { entry } of loggedEntries(reader, reader.head.size, 0))
+      if (entry.t === 'page') owners.add(ownerOf(entry.source));
+  }
+  if (owners.size === 0) owners.add(configs[0]);
+  return configs
+    .filter((config) => owners.has(config))
+    .map((config) => ({ config, has: (source) => ownerOf(source) === config }));
+}
+
+/** After that, the same command line replays all again. */
+async function forgetProgress(config: Config, whole: Config, key: string): Promise<void> {
+  const { state } = config;
+  const forget = async () => changeState(state, (store) => store.streams.forgetAll(key));
+  await (state.kafka === null ? forget() : ownJourney(config, whole, forget));
+}
+
+interface Doing extends Part {
+  readonly asked: AskedEvents;
   /** The key under which the progress is stored. */
   readonly key: string;
   readonly deps: CommandDeps;
@@ -120,7 +152,7 @@ function refuseBesideAnother({ state, file }: Config): void {
 }
 
 async function replayed(doing: Doing): Promise<0 | 1> {
-  const { config, key, deps, plan, sink, stop, tools } = doing;
+  const { config, deps, plan, sink, stop, tools } = doing;
   const journey = await openJourney(plan, config.state, tools, { polls: false });
   const over = new AbortController();
   const stuck = new AbortController();
@@ -140,15 +172,12 @@ async function replayed(doing: Doing): Promise<0 | 1> {
   } finally {
     over.abort(new Error('the replay is over'));
     await running.catch(() => undefined);
+    await journey.close();
   }
   const { position = 0, error = null } =
     pipeline.state.sinks.find(({ name }) => name === sink) ?? {};
   const left = backlog(spool.gauge, position);
-  await journey.close();
-  if (isRead && left === 0) {
-    changeState(config.state, (store) => store.streams.forgetAll(key));
-    return 0;
-  }
+  if (isRead && left === 0) return 0;
   const why = error === null ? 'it was stopped' : error.message;
   deps.err(
     cleanText(`incomplete: ${counted(left, 'event')} still waiting for ${sink}: ${why}`, 500),
@@ -163,7 +192,7 @@ async function hold(
   { spool, pipeline }: Journey,
   halt: AbortSignal,
 ): Promise<boolean> {
-  const { asked, key, deps, plan, reader, sink, tools } = doing;
+  const { asked, has, key, deps, plan, reader, sink, tools } = doing;
   const { size } = reader.head;
   const { checkpoint } = await spool.recall(key);
   const begun = typeof checkpoint === 'number' ? checkpoint : 0;
@@ -175,7 +204,7 @@ async function hold(
   for await (const { index, entry } of loggedEntries(reader, size, begun)) {
     if (halt.aborted) return false;
     if (entry.t !== 'page' || entry.kept === 0 || entry.kind === 'answer') continue;
-    if (!asked.mayBeIn(entry)) continue;
+    if (!has(entry.source) || !asked.mayBeIn(entry)) continue;
     if (!leadsTo(plan.routes, { source: entry.source, sink })) {
       unrouted.add(entry.source);
       continue;

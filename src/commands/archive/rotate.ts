@@ -5,8 +5,9 @@ import { z } from 'zod';
 import { type BucketSettings, openStore, signerOf, signingSettings } from '../../archive/index.ts';
 import { rotateKey } from '../../archive/operate.ts';
 import { type Config, inShards, loadConfig } from '../../config/index.ts';
-import { Secret, UsageError } from '../../contracts/index.ts';
+import { type Json, Secret, UsageError } from '../../contracts/index.ts';
 import { changeState, hasState, lookInto, takeLock } from '../../hold/index.ts';
+import { ownJourney } from '../../operator/index.ts';
 import { systemClock } from '../../tools/index.ts';
 import { type CommandDeps, configOption, defineCommand } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';
@@ -43,8 +44,9 @@ export const rotateKeys = defineCommand({
   more: `No process may run with the config meanwhile. After the rotation, set the new key as signing_key. If a command signs,
 name a config (*.yaml) that differs only in that. If the rotation was interrupted, run it again with the same two keys.`,
   async run({ config: file, to, sink: requested }, { env, out, err }) {
-    for (const config of inShards(await loadConfig(file, { env }))) {
-      await rotated(config, { to, requested }, { env, out, err });
+    const whole = await loadConfig(file, { env });
+    for (const config of inShards(whole)) {
+      await rotated(config, whole, { to, requested }, { env, out, err });
     }
     return 0;
   },
@@ -52,6 +54,7 @@ name a config (*.yaml) that differs only in that. If the rotation was interrupte
 
 async function rotated(
   config: Config,
+  whole: Config,
   { to, requested }: { readonly to: string; readonly requested: string | undefined },
   { env, out, err }: Pick<CommandDeps, 'env' | 'out' | 'err'>,
 ): Promise<void> {
@@ -60,26 +63,49 @@ async function rotated(
   const next = isConfig
     ? signerOf(archiveOf(await loadConfig(to, { env }), requested).settings)
     : signingKeyGiven(to);
-  const { dir } = config.state;
-  if (!hasState(dir)) throw new UsageError(`nothing has run with this config: ${dir} is empty`);
-  using _lock = takeLock(dir);
-  const clock = systemClock();
-  const size = await rotateKey(
-    {
-      store: await openStore(settings.location, settings),
-      ...{ clock, staleMs, signer: signerOf(settings), shard: settings.shard },
-      spool: lookInto(dir, '', (store) => store.id),
-      mark: lookInto(dir, null, (store) => store.progress(name).mark),
-      async remember(mark) {
-        const step = { position: 0, mark };
-        changeState(config.state, (store) => store.acknowledge(name, step, clock.now()));
+  const rotate = async (
+    spool: string,
+    mark: Json | null,
+    remember: (mark: Json) => Promise<void>,
+  ) =>
+    await rotateKey(
+      {
+        store: await openStore(settings.location, settings),
+        ...{ clock: systemClock(), staleMs, signer: signerOf(settings), shard: settings.shard },
+        ...{ spool, mark, remember },
       },
-    },
-    next,
-  );
+      next,
+    );
+  const size = await withMark(name, config, whole, rotate);
   err(`${name}: its ${size} entries are signed by both keys, and later entries by the new one`);
   err(`now name it in the config${isConfig ? `, as ${to} does` : `: signing_key: \${file:${to}}`}`);
   out(next.verifier.vkey);
+}
+
+/** Does work with the state's identity and the mark of an archive there, while no process works with the state. */
+async function withMark<T>(
+  sink: string,
+  config: Config,
+  whole: Config,
+  work: (spool: string, mark: Json | null, remember: (mark: Json) => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const { state } = config;
+  const { dir } = state;
+  if (state.kafka !== null) {
+    return await ownJourney(config, whole, async ({ spool }) => {
+      const { mark } = await spool.progress(sink);
+      const remember = (mark: Json) => spool.acknowledge(sink, { position: 0, mark });
+      return await work(spool.numbering.spool, mark, remember);
+    });
+  }
+  if (!hasState(dir)) throw new UsageError(`nothing has run with this config: ${dir} is empty`);
+  using _lock = takeLock(dir);
+  const clock = systemClock();
+  const spool = lookInto(dir, '', (store) => store.id);
+  const mark = lookInto(dir, null, (store) => store.progress(sink).mark);
+  return await work(spool, mark, async (mark) =>
+    changeState(state, (store) => store.acknowledge(sink, { position: 0, mark }, clock.now())),
+  );
 }
 
 /** The archive of that name, or the only one. */
