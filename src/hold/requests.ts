@@ -1,7 +1,7 @@
 // Requests of an operator to the process that runs in a state directory, as rows of its database: a
 // command writes a row, the process executes it and writes the answer, the command reads the answer
-// and deletes the row. If no process runs, the row waits for the next one. A backfill's row is kept
-// longer (backfills.ts).
+// and deletes the row. If no process runs, the row waits for the next one. The process deletes an
+// answer that no command reads. A backfill's row is kept longer (backfills.ts).
 
 import { isObject, type Json, type JsonObject } from '../contracts/index.ts';
 import type { Row, Statements } from './database.ts';
@@ -100,6 +100,12 @@ export class RequestTable {
     const table = "SELECT 1 AS n FROM sqlite_master WHERE name = 'request'";
     if (this.#statements.row(table) === undefined) return [];
     return this.#statements.rows('SELECT * FROM request ORDER BY id').flatMap(requestOf);
+  }
+
+  /** Whether a request waits: its command has not withdrawn it, and nothing has answered it. */
+  isOpen(id: number): boolean {
+    const open = 'SELECT 1 AS n FROM request WHERE id = ? AND answer IS NULL';
+    return this.#statements.row(open, id) !== undefined;
   }
 
   /** Writes the answer to a request. */

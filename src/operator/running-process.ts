@@ -39,22 +39,42 @@ export class RunningProcess implements Adapter {
       hasEnded = holderOf(state.dir) === null;
       answer = answerIn(store, row);
     }
+    let isThere = true;
     answer = store.transaction(() => {
       const last = answerIn(store, row);
+      isThere = last !== null || store.requests.isOpen(row);
       store.requests.withdraw(row);
       return last;
     });
-    if (answer === null && !hasEnded) throw unanswered(this.holder, name);
-    return answer;
+    if (answer !== null) return answer;
+    // The process may have carried the request out before it ended; other changes have their answer with them.
+    if (hasEnded && wish.what === 'give_up') throw endedFirst(this.holder, name);
+    if (hasEnded) return null;
+    throw unanswered(this.holder, name, isThere && isWithdrawable(wish));
   }
+}
+
+/** True for a request that is carried out with its answer, and so not any more. */
+function isWithdrawable({ what }: OperatorRequest): boolean {
+  return what !== 'retry' && what !== 'give_up' && what !== 'cut_over';
 }
 
 function answerIn(store: Store, row: number): JsonObject | null {
   return store.requests.all().find(({ id }) => id === row)?.answer ?? null;
 }
 
-function unanswered(holder: string, name: string): ExportError {
+function unanswered(holder: string, name: string, isWithdrawn: boolean): ExportError {
+  const result = isWithdrawn
+    ? 'Nothing was changed.'
+    : 'The process may carry it out all the same: check with `sluice status` before you repeat it.';
   return new ExportError('state_locked', `request to ${holder} about ${name}: no response`, {
-    next: 'The process may be shutting down, or another command holds the lock; retry when it has finished. Nothing was changed.',
+    next: `The process may be shutting down, or another command holds the lock; retry when it has finished. ${result}`,
+  });
+}
+
+function endedFirst(holder: string, name: string): ExportError {
+  const what = `request to ${holder} about ${name}: the process ended before it answered`;
+  return new ExportError('state_locked', what, {
+    next: 'Some suspects may be dead letters by now: `sluice dead-letters list` shows them. Repeat the command for the others when a process runs again.',
   });
 }

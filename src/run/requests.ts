@@ -1,7 +1,7 @@
 // Executes the requests of operators in the process that holds the state directory, checked several times a second:
 // waiting streams and sinks are retried, a stream is rewound while none of its work is under way, dead letters are
-// moved, and backfills are read one after the other. Invariant: every request gets a reply, whatever fails, and a
-// failed request never stops the journey.
+// moved, and backfills are read one after the other. Invariants: every request gets a reply, whatever fails, and a
+// failed request never stops the journey; a request that its command has withdrawn is not executed.
 
 import { asExportError, type Json, type Log } from '../contracts/index.ts';
 import { changeState, type Request } from '../hold/index.ts';
@@ -21,9 +21,13 @@ export interface RequestDeps extends Omit<BackfillReadingDeps, 'live'> {
 interface Doing extends RequestDeps {
   /** The backfill that is read now. */
   readonly read: number | null;
+  /** By row, since when it has an answer that no command reads, on the monotonic clock. */
+  readonly unread: Map<number, number>;
 }
 
 const lookEveryMs = 250;
+/** A command reads its answer at once, and waits for 20 s at most: after this time it was killed. */
+const unreadMsMax = 60_000;
 
 /**
  * Executes requests until stopped; then a running backfill stops at its current position, which is the result. Never
@@ -35,9 +39,10 @@ export async function serveRequests(
 ): Promise<BackfillProgress | null> {
   const { tools } = deps;
   let reading: BackfillReading | null = null;
+  const unread = new Map<number, number>();
   while (!stop.aborted) {
     try {
-      reading = await look(reading, deps, stop);
+      reading = await look(reading, { ...deps, unread }, stop);
     } catch (error) {
       // For example a full disk: the next check retries.
       if (!stop.aborted)
@@ -51,11 +56,13 @@ export async function serveRequests(
 /** Looks once; returns the backfill that is read from then on. */
 async function look(
   last: BackfillReading | null,
-  deps: RequestDeps,
+  deps: Omit<Doing, 'read'>,
   stop: AbortSignal,
 ): Promise<BackfillReading | null> {
   const { spool, pipeline, reads } = deps;
-  const pending = (await spool.requests()).filter(({ answer }) => answer === null);
+  const all = await spool.requests();
+  await dropUnread(all, deps);
+  const pending = all.filter(({ answer }) => answer === null);
   const read = last === null || last.isOver ? null : last.row;
   for (const request of pending) await carryOut(request, { ...deps, read }, stop);
   if (last !== null && !last.isOver) {
@@ -67,10 +74,28 @@ async function look(
   return new BackfillReading(next, { ...deps, live: () => pipeline.state }, stop);
 }
 
+/** Deletes answers whose command was killed. The answer to a remote command is not this process's. */
+async function dropUnread(
+  all: readonly Request[],
+  { unread, spool, tools }: Omit<Doing, 'read'>,
+): Promise<void> {
+  const isLeft = ({ answer, command, wish }: Request) =>
+    answer !== null && command === null && wish.what !== 'backfill';
+  const left = new Set(all.filter(isLeft).map(({ id }) => id));
+  for (const id of unread.keys()) if (!left.has(id)) unread.delete(id);
+  const now = tools.clock.monotonic();
+  for (const id of left) {
+    const since = unread.getOrInsert(id, now);
+    if (now - since > unreadMsMax) await spool.withdraw(id);
+  }
+}
+
 async function carryOut(request: Request, deps: Doing, stop: AbortSignal): Promise<void> {
   const { name, wish } = request;
   const { spool, tools } = deps;
   try {
+    // Earlier requests may have taken longer than its command waits.
+    if (!(await spool.requests()).some(({ id }) => id === request.id)) return;
     const answer = await answerTo(request, deps);
     if (answer !== null) await spool.settle(request.id, answer);
   } catch (error) {
@@ -104,27 +129,30 @@ async function answerTo(request: Request, deps: Doing): Promise<Json> {
     case 'backfill':
       return null;
     default:
-      await move(request, wish, deps);
-      reportMove(name, wish, tools.log);
+      if (await move(request, wish, deps)) reportMove(name, wish, tools.log);
       return null;
   }
 }
 
-async function move({ id, name }: Request, wish: Move, deps: Doing): Promise<void> {
+/** False: its command has withdrawn the request, and said that nothing was changed. */
+async function move({ id, name }: Request, wish: Move, deps: Doing): Promise<boolean> {
   const { made, pipeline, spool, tools, read } = deps;
   const change = () => {
     const { config } = made();
-    changeState(config.state, (store) =>
+    return changeState(config.state, (store) =>
       store.transaction(() => {
+        if (!store.requests.isOpen(id)) return false;
         const how = { config, now: tools.clock.now(), isRead: (row: number) => row === read };
         store.requests.answer(id, makeMove(store, { name, wish }, how));
+        return true;
       }),
     );
   };
   if (wish.what !== 'rewind' && wish.what !== 'reset') return change();
-  await pipeline.whileStill(name, async () => {
-    change();
-    await spool.moved(name);
+  return await pipeline.whileStill(name, async () => {
+    const isMade = change();
+    if (isMade) await spool.moved(name);
+    return isMade;
   });
 }
 
