@@ -105,6 +105,7 @@ export {
   type ParentCounts,
   type ParentRow,
   type SendSpool,
+  type SettledEvent,
   type SharedMemory,
   type SinkProgress,
   type Slices,

@@ -189,6 +189,9 @@ export interface AsideDestination {
   readonly reason: string;
 }
 
+/** An event that its sink does not send again from its position on. */
+export type SettledEvent = Pick<DeadLetter, 'offset' | 'uid'>;
+
 /** Events that were set aside for destinations at fault. */
 export interface Aside {
   destinations(sink: string): Promise<readonly AsideDestination[]>;
@@ -304,6 +307,11 @@ export interface Spool {
   room(signal: AbortSignal): Promise<void>;
   progress(sink: string): Promise<SinkProgress>;
   /**
+   * The events from `position` on that a sink has settled: its dead letters, also those that an
+   * operator has put back or dropped, and events set aside. Its position waits for others.
+   */
+  settledFrom(sink: string, position: Offset): Promise<readonly SettledEvent[]>;
+  /**
    * Notes a sink's position at once, so that it survives any end of this process; durable with the
    * next `acknowledge`. Every dead letter before it must be stored already.
    */
@@ -335,6 +343,7 @@ export type SendSpool = Pick<
   | 'read'
   | 'arrival'
   | 'progress'
+  | 'settledFrom'
   | 'reached'
   | 'acknowledge'
   | 'append'

@@ -21,19 +21,12 @@ const facts = 'SELECT id, sink, uid, offset, reason, at, context FROM dead_lette
 /** The table of dead letters. */
 export class DeadLetters {
   readonly #statements: Statements;
-  /** By sink: those that an earlier process stored, and whose events it did not pass. */
-  readonly #earlier = new Map<string, ReadonlySet<string>>();
 
   constructor(statements: Statements) {
     this.#statements = statements;
   }
 
-  /**
-   * Stores one, unless an earlier process has. Its position waited for other events of the batch, so
-   * after a kill the receiver gets the event once more, and refuses it again.
-   */
   add(sink: string, deadLetter: DeadLetter, now: number): void {
-    if (this.#storedEarlier(sink).has(`${deadLetter.offset} ${deadLetter.uid}`)) return;
     this.#statements.run(
       'INSERT INTO dead_letter (sink, uid, offset, reason, at, context, record) VALUES (?, ?, ?, ?, ?, ?, ?)',
       sink,
@@ -44,21 +37,6 @@ export class DeadLetters {
       JSON.stringify(deadLetter.context),
       deadLetter.record,
     );
-  }
-
-  /** Read once, before the first change: no dead letter is stored twice by one process. */
-  #storedEarlier(sink: string): ReadonlySet<string> {
-    let stored = this.#earlier.get(sink);
-    if (stored === undefined) {
-      const rows = this.#statements.rows(
-        `SELECT offset, uid FROM dead_letter WHERE sink = ?1
-         AND offset >= coalesce((SELECT next FROM position WHERE sink = ?1), 0)`,
-        sink,
-      );
-      stored = new Set(rows.map(({ offset, uid }) => `${offset} ${uid}`));
-      this.#earlier.set(sink, stored);
-    }
-    return stored;
   }
 
   /** All dead letters, or those of one sink, oldest first. */

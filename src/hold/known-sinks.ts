@@ -9,6 +9,7 @@
 import { isObject, type JsonObject, type Offset } from '../contracts/index.ts';
 import type { Statements } from './database.ts';
 import { notesOf, writeNote } from './notes.ts';
+import { settledKind } from './settled.ts';
 
 /** A sink of this config or of an earlier one. */
 export interface KnownSink {
@@ -162,7 +163,7 @@ export class KnownSinks {
   /** Deletes a sink's position and notes. Its dead letters stay. */
   forget(name: string): void {
     this.#statements.run('DELETE FROM position WHERE sink = ?', name);
-    for (const noted of [kind, 'sink', 'begun', 'dropped']) {
+    for (const noted of [kind, 'sink', 'begun', 'dropped', settledKind]) {
       this.#statements.run('DELETE FROM note WHERE kind = ? AND name = ?', noted, name);
     }
   }

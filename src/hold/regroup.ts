@@ -15,6 +15,7 @@ import { momentsOf } from './receipts.ts';
 import { joinKnown, keptSinks, positionsOfKept } from './regroup-known.ts';
 import { type PagesOf, type Renumbered, regroupPages, type Takes } from './regroup-pages.ts';
 import { parsedObject } from './requests.ts';
+import { settledIn, settledKind } from './settled.ts';
 import { parsedOrText, Streams } from './streams.ts';
 
 /** A database that the new one is built from. The caller holds its lock. */
@@ -287,6 +288,9 @@ function copyNotes(
       }
     } else if (kind === 'dropped') {
       if (counts) put(row, { count: Number(facts.count) + Number(before?.count ?? 0) });
+    } else if (kind === settledKind) {
+      const moved = settledIn(facts).map((one) => ({ ...one, offset: after(one.offset + 1) - 1 }));
+      put(row, { events: [...settledIn(before), ...moved] });
     } else if (Number(there?.at ?? 0) <= Number(row.at)) put(row, facts);
   }
 }

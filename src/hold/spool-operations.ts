@@ -155,6 +155,7 @@ export function operationsOn({ store, delivered, notes, accept, tick }: Operatio
     },
     read: (from: Offset, bytesMax: number) => store.read(from, bytesMax),
     progress: (sink: string) => store.progress(sink),
+    settledFrom: (sink: string, position: Offset) => store.settled.from(sink, position),
     recall: (stream: string) => store.recall(stream),
     trail: (stream: string) => store.streams.trail(stream),
     entities: (stream: string, which: EntityChoice) => store.streams.entities(stream, which),

@@ -187,6 +187,7 @@ class WorkerSpool implements OwnSpool {
   readonly moved: OwnSpool['moved'] = (...of) => this.#thread.ask('moved', ...of);
   readonly sinkGaps: OwnSpool['sinkGaps'] = (...of) => this.#thread.ask('sinkGaps', ...of);
   readonly settleSinks: OwnSpool['settleSinks'] = (...of) => this.#thread.ask('settleSinks', ...of);
+  readonly settledFrom: OwnSpool['settledFrom'] = (...of) => this.#thread.ask('settledFrom', ...of);
   readonly unreported: OwnSpool['unreported'] = () => this.#thread.ask('unreported');
   readonly reported: OwnSpool['reported'] = (...of) => this.#thread.ask('reported', ...of);
   readonly recall: OwnSpool['recall'] = (...of) => this.#thread.ask('recall', ...of);

@@ -43,6 +43,7 @@ import { Receipts } from './receipts.ts';
 import { RequestTable } from './requests.ts';
 import { databaseName } from './schema.ts';
 import { SetAside } from './set-aside.ts';
+import { SettledEvents } from './settled.ts';
 import { Streams } from './streams.ts';
 
 /** Free pages that stay in the file: about as many as are reused while the sinks keep up. */
@@ -74,6 +75,7 @@ export class Store {
   readonly parents: Parents;
   readonly deadLetters: DeadLetters;
   readonly aside: SetAside;
+  readonly settled: SettledEvents;
   readonly pairs: Pairs;
   readonly receipts: Receipts;
   readonly requests: RequestTable;
@@ -87,6 +89,7 @@ export class Store {
     this.parents = new Parents(this.#statements);
     this.deadLetters = new DeadLetters(this.#statements);
     this.aside = new SetAside(this.#statements);
+    this.settled = new SettledEvents(this.#statements);
     this.pairs = new Pairs(this.#statements, settings.bytesMax ?? Number.POSITIVE_INFINITY);
     this.receipts = new Receipts(this.#statements, () => this.#pages.end);
     this.requests = new RequestTable(this.#statements);
@@ -169,21 +172,28 @@ export class Store {
   }
 
   /** Stores a dead letter as an event for its sink alone. False: another process has done so. */
-  putBack({ id, sink, uid, context }: HeldDeadLetter, now: number): boolean {
+  putBack(deadLetter: HeldDeadLetter, now: number): boolean {
+    const { id, sink, uid, context } = deadLetter;
     const record = this.deadLetters.record(id);
     if (record === null) return false;
     const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
     const uids = Buffer.from(uid, 'hex');
     this.hold({ context, body, items: '', kept: null, uids, onlySink: sink }, now);
-    this.deadLetters.remove(id);
+    this.#removeDeadLetter(deadLetter, now);
     return true;
+  }
+
+  /** The sink must not send the event from its old offset, which its position may not have passed. */
+  #removeDeadLetter(deadLetter: HeldDeadLetter, now: number): void {
+    const { id, sink } = deadLetter;
+    const from = Math.max(this.progress(sink).position, this.#pages.gauge().oldest);
+    this.settled.note(sink, deadLetter, from, now);
+    this.deadLetters.remove(id);
   }
 
   /** Moves a sink's position forward; a smaller one than stored is ignored. */
   acknowledge(sink: string, step: Acknowledgement, now: number): void {
     this.receipts.begin(sink, now);
-    // Before the position is changed, which decides about them.
-    for (const deadLetter of step.deadLetters ?? []) this.deadLetters.add(sink, deadLetter, now);
     this.#statements.run(
       `INSERT INTO position (sink, next, mark, updated_at) VALUES (?1, ?2, ?3, ?4)
        ON CONFLICT (sink) DO UPDATE SET next = max(next, ?2), mark = coalesce(?3, mark), updated_at = ?4`,
@@ -192,6 +202,7 @@ export class Store {
       step.mark === undefined ? null : JSON.stringify(step.mark),
       now,
     );
+    for (const deadLetter of step.deadLetters ?? []) this.deadLetters.add(sink, deadLetter, now);
     if (step.aside !== undefined) this.aside.add(sink, step.aside, now);
   }
 
@@ -208,7 +219,7 @@ export class Store {
 
   /** Deletes dead letters permanently, and counts them. */
   dropDeadLetters(deadLetters: readonly HeldDeadLetter[], now: number): void {
-    for (const { id } of deadLetters) this.deadLetters.remove(id);
+    for (const deadLetter of deadLetters) this.#removeDeadLetter(deadLetter, now);
     for (const [sink, { length }] of Map.groupBy(deadLetters, (deadLetter) => deadLetter.sink))
       this.receipts.dropped(sink, length, now);
   }

@@ -3,7 +3,7 @@
 // waits, the next event of the suspect's own. Invariants: no position moves here; a probe reads a
 // bounded number of bytes.
 
-import type { Batch, HeldPage, Offset, SendSpool } from '../contracts/index.ts';
+import type { Batch, Event, HeldPage, Offset, SendSpool } from '../contracts/index.ts';
 import type { Outlet } from './outlet.ts';
 import { alone } from './parts.ts';
 
@@ -12,7 +12,7 @@ export interface ReadAheadDeps {
   readonly outlet: Pick<Outlet, 'cut'>;
   readonly spool: Pick<SendSpool, 'read' | 'gauge'>;
   /** True for an event that needs no probe, because it is settled. */
-  readonly isSettled: (offset: Offset) => boolean;
+  readonly isSettled: (event: Event) => boolean;
 }
 
 /** Maximum bytes read for one probe. */
@@ -118,7 +118,7 @@ export class ReadAhead {
     for (let at = from; at < until; ) {
       const batch = await this.#deps.outlet.cut(at, until);
       if (batch === null) return null;
-      const index = batch.events.findIndex(({ offset }) => !this.#deps.isSettled(offset));
+      const index = batch.events.findIndex((event) => !this.#deps.isSettled(event));
       if (index >= 0) return alone(batch, index);
       at = batch.end;
     }

@@ -175,6 +175,7 @@ export class Sender {
     kill.addEventListener('abort', () => this.#position.abandon(), { once: true });
     try {
       await this.#settlement.adopt(signals);
+      await this.#settlement.load();
       await this.#lanes.load();
       const pipelined = this.#settings.inFlightMax > 1;
       while (!stop.aborted)

@@ -13,6 +13,8 @@ import {
   type Notice,
   type Offset,
   type Refusal,
+  type SettledEvent,
+  type Uid,
   type Verdict,
 } from '../contracts/index.ts';
 import { Evidence, type Suspect } from './evidence.ts';
@@ -80,8 +82,8 @@ export class Settlement {
   readonly #position: Position;
   readonly #health: SinkHealth;
   readonly #evidence: Evidence;
-  /** Delivered by a probe, out of order and after the position. */
-  readonly #ahead = new Set<Offset>();
+  /** Settled out of order and after the position, with their uids. */
+  readonly #ahead = new Map<Offset, Uid>();
   /** Uids of suspects that an operator has moved to the dead letters. */
   readonly #givenUp = new Set<string>();
   /** Events of the batch on trial. */
@@ -117,8 +119,9 @@ export class Settlement {
 
   /** Makes dead letters of suspects, all or those with these uids; returns their uids. */
   giveUp(uids: readonly string[] | null): readonly string[] {
-    const all = [...this.#onTrial, ...this.#evidence.suspects].map(({ uid }) => uid);
-    const chosen = [...new Set(all)].filter((uid) => uids === null || uids.includes(uid));
+    const all = [...this.#onTrial, ...this.#evidence.suspects];
+    const open = new Set(all.flatMap((event) => (this.#isSettled(event) ? [] : [event.uid])));
+    const chosen = [...open].filter((uid) => uids === null || uids.includes(uid));
     for (const uid of chosen) this.#givenUp.add(uid);
     this.#health.retryNow();
     return chosen;
@@ -129,9 +132,10 @@ export class Settlement {
     const part = await this.#diverted(whole);
     if (this.#ahead.size === 0 && this.#givenUp.size === 0) return part;
     const { batch } = part;
-    const given = batch.events.filter(({ uid }) => this.#givenUp.has(uid));
-    const left = batch.events.flatMap(({ offset, uid }, index) =>
-      this.#ahead.has(offset) || this.#givenUp.has(uid) ? [] : [index],
+    const isOpen = (event: Event) => !this.#isSettled(event);
+    const given = batch.events.filter((event) => isOpen(event) && this.#givenUp.has(event.uid));
+    const left = batch.events.flatMap((event, index) =>
+      isOpen(event) && !this.#givenUp.has(event.uid) ? [index] : [],
     );
     if (left.length === batch.events.length) return part;
     const reasons = new Map(this.#evidence.suspects.map(({ uid, reason }) => [uid, reason]));
@@ -152,7 +156,7 @@ export class Settlement {
     const aside: AsideEvent[] = [];
     for (const [index, event] of batch.events.entries()) {
       const destination = this.#evidence.destinationOf(event);
-      if (!lanes.has(destination) || this.#ahead.has(event.offset)) left.push(index);
+      if (!lanes.has(destination) || this.#isSettled(event)) left.push(index);
       else aside.push({ ...deadLetterFor(event, lanes.reasonOf(destination)), destination });
     }
     if (aside.length === 0) return part;
@@ -168,10 +172,23 @@ export class Settlement {
     for (const [destination, of] of Map.groupBy(events, (event) => event.destination)) {
       lanes.setAside(destination, of.length, of[0]?.reason ?? '');
     }
-    for (const { offset } of events) {
-      this.#evidence.forget(offset);
-      if (offset >= this.#position.at) this.#ahead.add(offset);
-    }
+    for (const { offset } of events) this.#evidence.forget(offset);
+    this.#settledAhead(events.filter(({ offset }) => offset >= this.#position.at));
+  }
+
+  /** Reads which events an earlier process has settled after the position. */
+  async load(): Promise<void> {
+    const { spool, name } = this.#deps;
+    this.#settledAhead(await spool.settledFrom(name, this.#position.at));
+  }
+
+  #settledAhead(events: readonly SettledEvent[]): void {
+    for (const { offset, uid } of events) this.#ahead.set(offset, uid);
+  }
+
+  /** Another state may have given its offset to another event. */
+  #isSettled({ offset, uid }: SettledEvent): boolean {
+    return this.#ahead.get(offset) === uid;
   }
 
   /** The notice if the receiver shows that the state is older. */
@@ -228,7 +245,7 @@ export class Settlement {
         if (part.twin !== null) part.twin.isGuilty = true;
         if (this.#pending !== null) {
           // Of another destination: the position waits for the event before.
-          for (const { offset } of batch.events) this.#ahead.add(offset);
+          this.#settledAhead(batch.events);
           this.passed(batch.end);
         } else this.#advance(batch.end, answer.mark === undefined ? {} : { mark: answer.mark });
         return [];
@@ -263,8 +280,7 @@ export class Settlement {
     );
     if (accepted.length > 0) this.#health.succeeded(accepted.length);
     // No probe sends them, although the position is before them.
-    if (rest.length > 0)
-      for (const { offset } of [...accepted, ...deadLetters]) this.#ahead.add(offset);
+    if (rest.length > 0) this.#settledAhead([...accepted, ...deadLetters]);
     // The dead letters are not seen again, so they become durable now; the position waits for the
     // rest.
     if (rest.length === 0) {
@@ -405,8 +421,8 @@ export class Settlement {
     const deps = {
       ...this.#deps,
       evidence: this.#evidence,
-      isSettled: (offset: Offset) => this.#ahead.has(offset) || this.#deps.isKept(offset),
-      delivered: (offset: Offset) => void this.#ahead.add(offset),
+      isSettled: (event: Event) => this.#isSettled(event) || this.#deps.isKept(event.offset),
+      delivered: (event: Event) => this.#settledAhead([event]),
       hasPassed: (offset: Offset, signals: StopSignals) => this.#hasPassed(offset, signals),
       isGivenUp: (uid: string) => this.#givenUp.has(uid),
       canSetAside: this.#deps.lanes.canSetAside,
@@ -445,7 +461,8 @@ export class Settlement {
 
   #advance(to: Offset, step: Parameters<Position['advance']>[1] = {}): void {
     this.#position.advance(to, step);
-    for (const offset of this.#ahead) if (offset < this.#position.at) this.#ahead.delete(offset);
+    for (const offset of this.#ahead.keys())
+      if (offset < this.#position.at) this.#ahead.delete(offset);
   }
 
   /**

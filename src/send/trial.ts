@@ -36,9 +36,9 @@ export interface TrialDeps {
   /** Sends a batch once. */
   readonly send: (batch: Batch, signals: StopSignals) => Promise<Delivery>;
   /** True for an event that needs no probe, because it is settled. */
-  readonly isSettled: (offset: Offset) => boolean;
+  readonly isSettled: (event: Event) => boolean;
   /** An event was delivered out of order. */
-  readonly delivered: (offset: Offset) => void;
+  readonly delivered: (event: Event) => void;
   /** True if events of one destination can be set aside for others. */
   readonly canSetAside: boolean;
   /** After an unknown result: true if the receiver reports a position after the event. */
@@ -210,7 +210,7 @@ class Trial {
       if (outcome.is === 'accepted') {
         evidence.accepted([event]);
         health.succeeded(1);
-        this.#deps.delivered(event.offset);
+        this.#deps.delivered(event);
       }
       return outcome;
     }

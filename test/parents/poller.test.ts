@@ -251,6 +251,7 @@ async function faceOf(spool: Spool): Promise<Spool> {
       gauge: spool.gauge,
       parents: spool.parents,
       aside: spool.aside,
+      settledFrom: spool.settledFrom,
     },
     append: (one) => spool.append(one),
     read: (...by) => spool.read(...by),

@@ -36,6 +36,7 @@ function senderTo(
     ...pageSpool(pages).spool,
     arrival,
     reached: () => undefined,
+    settledFrom: async () => [],
     acknowledge: (_, step) => acknowledge(step),
   };
   const outlet = new Outlet({

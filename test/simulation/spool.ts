@@ -122,6 +122,7 @@ export class ModelSpool {
       read: never,
       arrival: never,
       progress: never,
+      settledFrom: never,
       reached: () => undefined,
       acknowledge: never,
       close: async () => undefined,
