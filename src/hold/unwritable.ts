@@ -24,6 +24,12 @@ export function unwritableError(doing: string, error: unknown): ExportError | nu
   const { errcode } = error instanceof Error && 'errcode' in error ? error : {};
   const isSqlite = typeof errcode === 'number' && sqliteCodes.has(errcode & 0xff);
   if (!systemCodes.has(code) && !isSqlite) return null;
+  if (code === 'EROFS') {
+    return new ExportError('state_unwritable', `${doing}: its file system is read-only (EROFS)`, {
+      next: 'Mount the file system of state.dir writable again; Linux makes one read-only after an error of its disk, which dmesg shows. Nothing is damaged.',
+      cause: error,
+    });
+  }
   const why = isSqlite && error instanceof Error ? error.message : code;
   return new ExportError('state_unwritable', `${doing}: it cannot be written (${why})`, {
     next: 'Set state.dir to a directory that the user who runs sluice may write to, or correct its owner and mode. Nothing is damaged.',

@@ -10,6 +10,7 @@ import { storeError } from '../../src/hold/database.ts';
 import { withReserve } from '../../src/hold/reserve.ts';
 import { withUsedUp } from '../../src/hold/used-up.ts';
 import { tempDir } from '../support/temp.ts';
+import { canMountTmpfs } from '../support/tmpfs.ts';
 
 // SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC, SQLITE_BUSY, SQLITE_CANTOPEN.
 const [write, flush, busy, cannotOpen] = [778, 1034, 5, 14];
@@ -77,6 +78,54 @@ test.each([
 
   expect([String(stdout), String(stderr)]).toEqual([`${code}\n`, '']);
 });
+
+test.runIf(canMountTmpfs('a file system that becomes read-only'))(
+  'a file system that became read-only is named',
+  () => {
+    const at = (file: string) => JSON.stringify(new URL(`../../${file}`, import.meta.url).href);
+    const script = `
+      import { execFileSync } from 'node:child_process';
+      import { Store } from ${at('src/hold/store.ts')};
+      import { storeError } from ${at('src/hold/database.ts')};
+      import { withUsedUp } from ${at('src/hold/used-up.ts')};
+      const [dir] = process.argv.slice(1);
+      const mount = (how) => execFileSync('mount', ['-o', how, dir]);
+      const opened = () => new Store({ dir, sync: 'none', keepMs: 0 }).close();
+      // A file system that the kernel remounts while the database is open.
+      const failed = () => {
+        throw Object.assign(new Error('disk I/O error'), { errcode: 778 });
+      };
+      const attempt = (work) => {
+        try {
+          work();
+          console.log('done');
+        } catch (error) {
+          const { code, message, next } = withUsedUp(storeError(error, 'writing'), dir);
+          console.log(code, message.replaceAll(dir, 'DIR'), next.includes('writable again'));
+        }
+      };
+      attempt(opened);
+      mount('remount,ro');
+      attempt(failed);
+      attempt(opened);
+      mount('remount,rw');
+      attempt(opened);`;
+    const shell = 'mount -t tmpfs tmpfs "$1" && exec "$2" -e "$3" "$1"';
+    const words = ['-rm', 'sh', '-c', shell, 'sh', tempDir(), process.execPath, script];
+    const { stdout, stderr } = spawnSync('unshare', words);
+
+    expect([String(stdout).split('\n'), String(stderr)]).toEqual([
+      [
+        'done',
+        'state_unwritable writing: disk I/O error: its file system is read-only (EROFS) true',
+        'state_unwritable opening the state database DIR/sluice.db: it cannot be written (unable to open database file): its file system is read-only (EROFS) true',
+        'done',
+        '',
+      ],
+      '',
+    ]);
+  },
+);
 
 test('other failures are not looked into', () => {
   const dir = withoutQuota();
