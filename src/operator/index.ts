@@ -5,3 +5,4 @@ export type { Stored } from './adapter.ts';
 export { kafkaOf } from './draining.ts';
 export { type Operator, operatorOf, ownOperator, type RewoundStream } from './operator.ts';
 export { ownJourney } from './own-journey.ts';
+export { withCopy } from './stored.ts';

@@ -75,7 +75,7 @@ export async function* answersOf(
   if (wishes.sink === undefined) yield* otherAnswers(config, plan, wishes.moves);
   for (const planned of plan.sinks) {
     if (wishes.sink !== undefined && wishes.sink !== planned.name) continue;
-    yield* sinkAnswers(planned, plan, { ...wishes, mark: markOf(config, planned.name) });
+    yield* sinkAnswers(planned, plan, { ...wishes, mark: markOf(config, planned) });
   }
 }
 
@@ -250,12 +250,23 @@ export async function filesInUse(
   });
 }
 
-/** The mark that the sink has stored. */
-async function markOf(config: Config, sink: string): Promise<Json | null> {
-  const { whereItRuns } = await import('./at-work.ts');
+/** The mark that an archive has stored; null: nothing is known. */
+async function markOf(config: Config, { name, definition }: PlannedSink): Promise<Json | null> {
+  if (definition.takes !== 'pages') return null;
   const { lookInto } = await import('../../hold/index.ts');
-  const { dir } = whereItRuns(config).config.state;
-  return lookInto(dir, null, (store) => store.progress(sink).mark);
+  const markIn = (dir: string) => lookInto(dir, null, (store) => store.progress(name).mark);
+  const { kafka } = config.state;
+  if (kafka === null) {
+    const { whereItRuns } = await import('./at-work.ts');
+    return markIn(whereItRuns(config).config.state.dir);
+  }
+  // Another machine may have written the archive since the state was here.
+  const { withCopy } = await import('../../operator/index.ts');
+  const copied = withCopy(config, { kafka, holder: null }, ({ config: { state } }) =>
+    markIn(state.dir),
+  );
+  // That Kafka cannot be read is reported by itself.
+  return await copied.catch(() => null);
 }
 
 async function* sinkAnswers(
