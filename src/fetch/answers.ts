@@ -1,6 +1,6 @@
 // Stores every upstream response if a sink proves upstream's responses (a page sink): the chain from each request to
-// the next must have no holes. It wraps a stream's upstream and spool, so the list and collection engines are unaware
-// of them. A response whose body is stored as a page becomes that page's context. Any other response becomes a page of
+// the next must have no holes. It wraps a stream's upstream, and gets what the stream commits (stream-spool.ts), so the
+// list and collection engines are unaware of them. A response whose body is stored as a page becomes that page's context. Any other response becomes a page of
 // kind `answer`, which only page sinks receive; it is stored with the stream's next page, at the end of its poll, or
 // once enough wait.
 // Invariants: responses are stored in the order of their arrival and before their poll ends. A response equal to a
@@ -26,7 +26,7 @@ import {
   type UpstreamRequest,
   uidBytes,
 } from '../contracts/index.ts';
-import { type PollResult, pageContext, SpoolAround } from '../poll/index.ts';
+import { type PollResult, pageContext } from '../poll/index.ts';
 
 import { cleanText } from '../tools/index.ts';
 import { type EncodingDeps, EncodingWatch } from './encoding.ts';
@@ -75,31 +75,10 @@ const rememberedMax = 1_000;
 const dateMax = 100;
 const none: ReadonlySet<string> = new Set();
 
-/** The spool of a stream's poller. */
-class AnsweringSpool extends SpoolAround {
-  readonly #responses: StreamResponses;
-
-  constructor(inner: FetchSpool, responses: StreamResponses) {
-    super(inner);
-    this.#responses = responses;
-  }
-
-  override append(entry: Append): Promise<number> {
-    return this.#responses.append(entry);
-  }
-
-  override async trail(stream: string): Promise<readonly TrailEntry[]> {
-    const trail = await super.trail(stream);
-    this.#responses.rewinds(trail);
-    return trail;
-  }
-}
-
 /** The responses to one stream. */
 export class StreamResponses {
-  /** The wrapped stream and spool, for its poller. */
+  /** The wrapped stream, for its poller. */
   readonly stream: Stream;
-  readonly spool: FetchSpool;
   readonly #deps: AnswersDeps;
   #pending: Pending[] = [];
   /** Null: none, as in most of many streams. */
@@ -111,11 +90,9 @@ export class StreamResponses {
   readonly #stored = new WeakSet<Uint8Array>();
 
   constructor(stream: Stream, deps: AnswersDeps) {
-    const { spool } = deps;
     this.#deps = deps;
     this.#encoding = new EncodingWatch(stream, deps);
     this.stream = this.#recording(stream);
-    this.spool = new AnsweringSpool(spool, this);
   }
 
   /** The poller reads again from a position of this trail. */

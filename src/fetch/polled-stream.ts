@@ -7,6 +7,7 @@ import type {
   Clock,
   ExpectedVolume,
   ExportError,
+  InFlight,
   JsonObject,
   Log,
   Schedule,
@@ -20,7 +21,7 @@ import type { Lookups } from './lookups.ts';
 import type { PolledSource, Poller } from './pollers.ts';
 import type { Repeated } from './repeated.ts';
 import { type PollerFacts, type RunnerSettings, StreamRunner } from './stream-runner.ts';
-import { type Turns, turnsOf } from './turns.ts';
+import { Turns } from './turns.ts';
 
 /** A source of the config with its streams. */
 export interface PlannedSource extends PolledSource {
@@ -50,6 +51,7 @@ export interface StreamsShared {
   /** From 0 up to 1, for jitter. */
   readonly random: () => number;
   readonly spool: Pick<Spool, 'note'>;
+  readonly inFlight: InFlight | undefined;
   readonly pollerFor: (source: PlannedSource, answers: StreamResponses, log: Log) => Poller;
   /** The poll result of a successor that must not begin its first walk; null: it may. */
   readonly heldBack: (source: PlannedSource, stream: Stream) => Promise<PollResult | null>;
@@ -89,7 +91,7 @@ export class PolledStream implements RunnerSettings {
     this.stream = stream;
     this.timetable = timetable(source.schedule, shared.clock);
     // A sender waits for the response and must not wait for polls of other streams.
-    this.turns = isPushed ? turnsOf(1) : shared.turns;
+    this.turns = isPushed ? new Turns(1) : shared.turns;
     this.jitterMs = isPushed ? 0 : shared.random() * jitterMs;
     this.log = log;
     this.#shared = shared;
@@ -126,9 +128,17 @@ export class PolledStream implements RunnerSettings {
   poll(signal: AbortSignal): Promise<PollResult> {
     return this.#answers.during(
       async () =>
-        (await this.#shared.heldBack(this.#source, this.stream)) ??
-        (await this.#poller.poll(signal)),
+        (await this.#shared.heldBack(this.#source, this.stream)) ?? (await this.#polled(signal)),
     );
+  }
+
+  /** The bodies of a poll are counted until it ends, those of each parent apart; those of pages until they are stored. */
+  #polled(signal: AbortSignal): Promise<PollResult> {
+    const poll = () => this.#poller.poll(signal);
+    const { inFlight } = this.#shared;
+    const { kind } = this.stream;
+    const isCounted = kind === 'list' || kind === 'collection';
+    return isCounted && inFlight !== undefined ? inFlight.during(poll) : poll();
   }
 
   note(facts: JsonObject): void {

@@ -5,7 +5,6 @@ import { type CollectionDeps, CollectionPoller } from '../collection/index.ts';
 import type { CollectionReading, ListReading } from '../contracts/config.ts';
 import {
   type FetchSpool,
-  type InFlight,
   invariant,
   type Log,
   type PushStream,
@@ -81,7 +80,7 @@ export function pollerFor(source: PolledSource, stream: Stream, deps: PollerDeps
     invariant(reading !== null, `${source.name} says how collections are compared`);
     const { inherited, isMoved } = deps;
     const read = { stream, spool, clock, log, reading, found, inherited, isMoved };
-    return counted(new CollectionPoller(read), tools);
+    return new CollectionPoller(read);
   }
   const { list, parents } = source;
   invariant(list !== null, `${source.name} says how lists are read`);
@@ -101,34 +100,8 @@ export function pollerFor(source: PolledSource, stream: Stream, deps: PollerDeps
     const past = { span, key: `${stream.name}${memory}`, pace: paceOf(stream) };
     const backfill = new Backfill({ ...read, list, ...past });
     deps.begun(backfill);
-    return counted(backfill, tools);
+    return backfill;
   }
   const { order, start, rewindEveryMs: patienceMs, lookbackMs } = list;
-  return counted(
-    new ListPoller(new ListReader({ ...read, order, start, patienceMs, lookbackMs }), list),
-    tools,
-  );
-}
-
-/** The bodies of a poll are counted until it ends; those of pages until they are stored. */
-function counted(poller: Poller, { http: { inFlight } }: Tools): Poller {
-  return inFlight === undefined ? poller : new CountedPoller(poller, inFlight);
-}
-
-class CountedPoller implements Poller {
-  readonly #poller: Poller;
-  readonly #inFlight: InFlight;
-
-  constructor(poller: Poller, inFlight: InFlight) {
-    this.#poller = poller;
-    this.#inFlight = inFlight;
-  }
-
-  get aheadMs(): number | null {
-    return this.#poller.aheadMs ?? null;
-  }
-
-  poll(signal: AbortSignal): Promise<PollResult> {
-    return this.#inFlight.during(() => this.#poller.poll(signal));
-  }
+  return new ListPoller(new ListReader({ ...read, order, start, patienceMs, lookbackMs }), list);
 }

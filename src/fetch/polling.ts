@@ -20,7 +20,6 @@ import {
   inheritedFor,
   namedByEnd,
   type Pairing,
-  pairedSpool,
   pairingsOf,
   sideIn,
 } from '../succession/index.ts';
@@ -35,7 +34,8 @@ import { type Poller, type PollerDeps, pollerFor } from './pollers.ts';
 import { Repeated } from './repeated.ts';
 import { SilenceWatch } from './silence.ts';
 import type { RunnerState, StreamRunner } from './stream-runner.ts';
-import { turnsOf } from './turns.ts';
+import { type SpoolsShared, StreamSpool } from './stream-spool.ts';
+import { Turns } from './turns.ts';
 import { VolumeWatch } from './volume.ts';
 
 /** Dependencies of polling. */
@@ -71,7 +71,7 @@ export class Polling {
   readonly #deps: PollingDeps;
   readonly #alarms;
   readonly #shared: StreamsShared;
-  readonly #sides: Parameters<typeof pairedSpool>[2];
+  readonly #spools: SpoolsShared;
   readonly #answersDeps: AnswersDeps;
   readonly #backfills: Backfill[] = [];
   readonly #listeners;
@@ -90,22 +90,21 @@ export class Polling {
     const { spool, tools, random, found } = deps;
     this.#alarms = new Alarms(tools.clock);
     this.#shared = {
-      ...{ clock: tools.clock, alarms: this.#alarms, turns: turnsOf(pollsAtOnce), random, spool },
+      ...{ clock: tools.clock, alarms: this.#alarms, turns: new Turns(pollsAtOnce), random, spool },
+      inFlight: tools.http.inFlight,
       pollerFor: (source, answers, log) => this.#pollerFor(source, answers, log),
       heldBack: (source, stream) => this.#heldBack(source, stream),
       hasMoved: (source) => this.hasMoved(source),
       named: (cause, source) => this.#named(cause, source),
     };
     const sourceOf = (name: string) => this.#sources.get(name);
-    this.#sides = {
-      sideOf: (source) =>
-        sourceOf(source)?.past === undefined ? sideIn(this.#pairings, source) : null,
-      pairs: spool.pairs,
-    };
     const everyMs = (source: string) => sourceOf(source)?.answersEveryMs;
     this.#answersDeps = { spool, tools, everyMs, ...(found && { found }) };
     this.#listeners = new Listeners(deps.tools);
     this.#feed = new Feed(deps.tools.log);
+    const sideOf = (source: string) =>
+      sourceOf(source)?.past === undefined ? sideIn(this.#pairings, source) : null;
+    this.#spools = { spool, feed: this.#feed, sideOf };
     this.#failed.promise.catch(() => undefined);
   }
 
@@ -309,12 +308,13 @@ export class Polling {
     return checks.map((check) => new Repeated(this.#alarms, check));
   }
 
-  #pollerFor(source: PlannedSource, { stream, spool }: StreamResponses, log: Log): Poller {
-    const sideOf = () => this.#sides.sideOf(source.name);
+  #pollerFor(source: PlannedSource, responses: StreamResponses, log: Log): Poller {
+    const { stream } = responses;
+    const sideOf = () => this.#spools.sideOf(source.name);
     const read: PollerDeps = {
       ...this.#deps,
       log,
-      spool: pairedSpool(this.#feed.spoolOf(stream, spool), stream, this.#sides),
+      spool: new StreamSpool(responses, this.#spools),
       isMoved: () => source.past === undefined && this.hasMoved(source.name),
       comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#deps.spool, this.#deps.tools.log),
       inherited: () =>

@@ -12,7 +12,7 @@ import {
   type Timetable,
 } from '../poll/index.ts';
 
-import { backOff, lastingBackOff } from '../tools/index.ts';
+import { BackOff, LastingBackOff } from '../tools/index.ts';
 
 /** Minimum wait after a poll that found the tail, whatever the schedule says. */
 const idleWaitMsMin = 100;
@@ -50,8 +50,8 @@ export class StreamHealth {
 
   constructor(deps: HealthDeps) {
     this.#deps = deps;
-    this.#failures = backOff(deps);
-    this.#refusals = lastingBackOff(deps);
+    this.#failures = new BackOff(deps);
+    this.#refusals = new LastingBackOff(deps);
   }
 
   /** The state after the last poll. */

@@ -1,12 +1,6 @@
 // Limits the number of streams that poll at the same time. Waiting streams are served in order. Invariant: slow polls do not
 // keep others waiting: after a while a poll passes its turn on, up to a number of such polls.
 
-/** Bounded concurrency. */
-export interface Turns {
-  /** Resolves with the function that releases the turn. */
-  take(signal: AbortSignal): Promise<() => void>;
-}
-
 /** Bounds for slow polls. */
 interface SlowPolls {
   /** A poll that holds its turn for longer passes it on, milliseconds. */
@@ -23,12 +17,8 @@ interface Holder {
   isSlow: boolean;
 }
 
-/** At most `max` turns at a time, and as many slow polls beside them as `slow` allows. */
-export function turnsOf(max: number, slow: SlowPolls = usualSlowPolls): Turns {
-  return new FairTurns(max, slow);
-}
-
-class FairTurns implements Turns {
+/** Bounded concurrency. */
+export class Turns {
   #free: number;
   #slow = 0;
   readonly #bounds: SlowPolls;
@@ -37,11 +27,13 @@ class FairTurns implements Turns {
   readonly #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(max: number, slow: SlowPolls) {
+  /** At most `max` turns at a time, and as many slow polls beside them as `slow` allows. */
+  constructor(max: number, slow: SlowPolls = usualSlowPolls) {
     this.#free = max;
     this.#bounds = slow;
   }
 
+  /** Resolves with the function that releases the turn. */
   async take(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free -= 1;

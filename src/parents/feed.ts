@@ -14,7 +14,6 @@ import type {
   ParentsStream,
   Stream,
 } from '../contracts/index.ts';
-import { SpoolAround } from '../poll/index.ts';
 import { sourceTextAt } from '../tools/index.ts';
 
 /** How a source's parents are selected. */
@@ -40,22 +39,6 @@ const entitiesAtOnce = 500;
 /** Longest accepted id in characters; no real id is as long. */
 const idCharsMax = 1_024;
 
-/** Adds the parents in each entry to it. */
-class FeedingSpool extends SpoolAround {
-  readonly #parentsIn: (entry: Append) => readonly ParentChange[];
-
-  constructor(inner: FetchSpool, parentsIn: (entry: Append) => readonly ParentChange[]) {
-    super(inner);
-    this.#parentsIn = parentsIn;
-  }
-
-  override append(entry: Append): Promise<number> {
-    const parents = this.#parentsIn(entry);
-    const whole = { ...entry, parents: [...(entry.parents ?? []), ...parents] };
-    return super.append(parents.length === 0 ? entry : whole);
-  }
-}
-
 /** All polled streams of parents. */
 export class Feed {
   readonly #log: Log;
@@ -78,9 +61,10 @@ export class Feed {
     this.#followers.delete(name);
   }
 
-  /** The spool for a stream from which others may take their parents. */
-  spoolOf(from: Stream, spool: FetchSpool): FetchSpool {
-    return new FeedingSpool(spool, (entry) => this.#parentsIn(entry, from));
+  /** The entry of a stream with the parents that others take from it. */
+  withParents(entry: Append, from: Stream): Append {
+    const found = this.#parentsIn(entry, from);
+    return found.length === 0 ? entry : { ...entry, parents: [...(entry.parents ?? []), ...found] };
   }
 
   /** The parents that exist before a stream begins, in batches. */

@@ -30,4 +30,3 @@ export {
   violation,
 } from './own-pages.ts';
 export { type Timetable, timetable } from './schedule.ts';
-export { SpoolAround } from './spool-around.ts';

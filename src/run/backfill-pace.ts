@@ -5,7 +5,7 @@
 
 import type { Config } from '../config/index.ts';
 import { backlog, type Clock, type Offset, type Spool, type Stream } from '../contracts/index.ts';
-import { createThrottle, type Throttle } from '../upstream/index.ts';
+import { Throttle } from '../upstream/index.ts';
 import type { WholePlan } from './plan.ts';
 
 /** The facts to check. */
@@ -81,7 +81,7 @@ function ownThrottle(stream: Stream, { config, random }: PaceDeps): Throttle {
       requests: Math.max(1, Math.floor(requests / 2)),
       perMs: requests === 1 ? per * 2 : per,
     }));
-  return createThrottle({ ceilings, random });
+  return new Throttle({ ceilings, random });
 }
 
 function hasRoom({ config, spool, live }: PaceDeps): boolean {

@@ -12,7 +12,7 @@ import {
   type Sink,
   type Tools,
 } from '../contracts/index.ts';
-import { backOff, fingerprintOf, refreshSecrets } from '../tools/index.ts';
+import { BackOff, fingerprintOf, refreshSecrets } from '../tools/index.ts';
 import { FilterFailures, type FilterFailuresOf } from './filter-failures.ts';
 import { normalisersOf, PageDecoder, type ReadSource } from './held-event.ts';
 import { type BatchBounds, Outlet } from './outlet.ts';
@@ -245,7 +245,7 @@ export class Senders {
       position,
       inFlightMax: typeof inFlightMax === 'number' ? inFlightMax : inFlightMax(settings),
       waitMs: planned.waitMs,
-      backOff: backOff({ ...planned.retry, random }),
+      backOff: new BackOff({ ...planned.retry, random }),
       fingerprint: () => fingerprintOf(settings),
       refresh: () => refreshSecrets(settings),
       refusedWaitMs: planned.retry.maxMs,

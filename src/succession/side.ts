@@ -1,19 +1,9 @@
-// One stream of a pair: a spool around the stream's own that adds the compared parts of its records to each page. The
-// engines are unaware of this. Invariants: a stream without a pair pays one look-up per append and no more; the pair is
-// looked up at each append, because a running stream joins a pair when another source is added to the config.
+// The compared parts of records of a pair, which are added to each page on its way into the spool. The engines are unaware
+// of this. Invariant: a stream without a pair pays one look-up per append and no more.
 
 import { hash } from 'node:crypto';
-import type {
-  Append,
-  FetchSpool,
-  Json,
-  NewPage,
-  PairRecord,
-  PairStore,
-  Stream,
-} from '../contracts/index.ts';
+import type { Append, Json, NewPage, PairRecord, PairStore, Stream } from '../contracts/index.ts';
 import { objectDigest } from '../parents/index.ts';
-import { SpoolAround } from '../poll/index.ts';
 import { cutRecords, idDigest, sourceTextAt, valueAt } from '../tools/index.ts';
 import { companyIn, pairChange } from './changes.ts';
 import { foldRecord, happenedAt } from './fold.ts';
@@ -23,42 +13,18 @@ import type { SideOfPair } from './pairing.ts';
 const idCharsMax = 64;
 const keyBytes = 16;
 
-/** How a stream finds its pair. */
-interface SideDeps {
-  readonly sideOf: (source: string) => SideOfPair | null;
-  readonly pairs: Pick<PairStore, 'room' | 'isCutOver'> | undefined;
+/** True if a source delivers its records now: as the old side of a pair before the cutover, or as the new one after it. */
+export function delivers(
+  of: SideOfPair | null,
+  pairs: Pick<PairStore, 'isCutOver'> | undefined,
+): boolean {
+  if (of === null) return true;
+  const isCutOver = pairs?.isCutOver(of.pairing.plan.successor) === true;
+  return isCutOver === (of.side === 'new');
 }
 
-/** The spool for a stream that may belong to a pair (`sideOf`). */
-export function pairedSpool(spool: FetchSpool, stream: Stream, deps: SideDeps): FetchSpool {
-  return new PairedSpool(spool, stream, deps);
-}
-
-class PairedSpool extends SpoolAround {
-  readonly #stream: Stream;
-  readonly #deps: SideDeps;
-
-  constructor(inner: FetchSpool, stream: Stream, deps: SideDeps) {
-    super(inner);
-    this.#stream = stream;
-    this.#deps = deps;
-  }
-
-  override append(entry: Append): Promise<number> {
-    return super.append(pairedEntry(entry, this.#stream, this.#deps.sideOf(this.#stream.source)));
-  }
-
-  override async room(signal: AbortSignal): Promise<void> {
-    const { sideOf, pairs } = this.#deps;
-    const of = sideOf(this.#stream.source);
-    const isCutOver = of !== null && pairs?.isCutOver(of.pairing.plan.successor) === true;
-    // Records of the side that does not deliver have to wait.
-    if (of !== null && (of.side === 'old') === isCutOver) await pairs?.room(signal);
-    await super.room(signal);
-  }
-}
-
-function pairedEntry(entry: Append, stream: Stream, of: SideOfPair | null): Append {
+/** The entry of a stream with the compared parts of its records, if its source is a side of a pair. */
+export function pairedEntry(entry: Append, stream: Stream, of: SideOfPair | null): Append {
   if (of === null) return entry;
   const kinds = stream.kind === 'collection' ? ['drift'] : ['audit', 'log'];
   const isCompared = ({ context: { kind } }: NewPage) => kinds.includes(kind);

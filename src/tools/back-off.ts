@@ -4,14 +4,6 @@
 
 import type { Clock } from '../contracts/index.ts';
 
-/** A growing wait. One per retried operation; `reset` it on success. */
-export interface BackOff {
-  /** Milliseconds to wait before the next attempt; each call without a reset may wait longer. */
-  next(): number;
-  /** Back to the first wait. */
-  reset(): void;
-}
-
 /** Bounds in milliseconds; `random` gives [0, 1). */
 export interface BackOffOptions {
   readonly minMs?: number;
@@ -22,13 +14,11 @@ export interface BackOffOptions {
 /** Doublings after which the bound has reached any sensible maximum; keeps the power finite. */
 const doublingsMax = 30;
 
-/** Full jitter: the n-th wait is between `minMs` (1 s) and `minMs` x 2^n or `maxMs` (5 min). */
-export function backOff(options: BackOffOptions): BackOff {
-  return new JitteredBackOff(options);
-}
-
-/** A class, because each of thousands of streams has one. */
-class JitteredBackOff implements BackOff {
+/**
+ * A growing wait with full jitter: the n-th one is between `minMs` (1 s) and `minMs` x 2^n or `maxMs` (5 min). One per
+ * retried operation; `reset` it on success. A class, because each of thousands of streams has one.
+ */
+export class BackOff {
   readonly #options: BackOffOptions;
   #doublings = 0;
 
@@ -36,6 +26,7 @@ class JitteredBackOff implements BackOff {
     this.#options = options;
   }
 
+  /** Milliseconds to wait before the next attempt; each call without a reset may wait longer. */
   next(): number {
     const { minMs = 1_000, maxMs = 300_000, random } = this.#options;
     this.#doublings = Math.min(this.#doublings + 1, doublingsMax);
@@ -43,21 +34,10 @@ class JitteredBackOff implements BackOff {
     return minMs + random() * (boundMs - minMs);
   }
 
+  /** Back to the first wait. */
   reset(): void {
     this.#doublings = 0;
   }
-}
-
-/**
- * A wait that grows with the duration of a condition, so that it is never much longer than that.
- */
-export interface LastingBackOff {
-  /**
-   * How long the condition has lasted, and the wait before the next attempt, from 1 s to `maxMs`.
-   */
-  next(maxMs: number): { readonly lastedMs: number; readonly waitMs: number };
-  /** The condition is over. */
-  reset(): void;
 }
 
 const lastingMsMin = 1_000;
@@ -67,12 +47,11 @@ interface LastingOptions {
   readonly random: () => number;
 }
 
-/** Half jitter: between half of the time since the first call, and the whole. */
-export function lastingBackOff(options: LastingOptions): LastingBackOff {
-  return new HalfJitteredBackOff(options);
-}
-
-class HalfJitteredBackOff implements LastingBackOff {
+/**
+ * A wait that grows with the duration of a condition, so that it is never much longer than that. Half jitter: between
+ * half of the time since the first call, and the whole.
+ */
+export class LastingBackOff {
   readonly #options: LastingOptions;
   #since: number | null = null;
 
@@ -80,6 +59,7 @@ class HalfJitteredBackOff implements LastingBackOff {
     this.#options = options;
   }
 
+  /** How long the condition has lasted, and the wait before the next attempt, from 1 s to `maxMs`. */
   next(maxMs: number): { readonly lastedMs: number; readonly waitMs: number } {
     const { clock, random } = this.#options;
     const now = clock.monotonic();
@@ -90,6 +70,7 @@ class HalfJitteredBackOff implements LastingBackOff {
     return { lastedMs, waitMs };
   }
 
+  /** The condition is over. */
   reset(): void {
     this.#since = null;
   }

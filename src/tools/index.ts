@@ -1,6 +1,6 @@
 // The entry point of src/tools: clocks, texts, records and backoff for every package above.
 
-export { type BackOff, backOff, lastingBackOff } from './back-off.ts';
+export { BackOff, LastingBackOff } from './back-off.ts';
 export { Callers } from './callers.ts';
 export { cleanText } from './clean-text.ts';
 export { systemClock } from './clock.ts';

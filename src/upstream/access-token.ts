@@ -16,13 +16,7 @@ import {
   type HttpResponse,
   type Log,
 } from '../contracts/index.ts';
-import {
-  type BackOff,
-  backOff,
-  fingerprintOf,
-  refreshSecrets,
-  SharedCall,
-} from '../tools/index.ts';
+import { BackOff, fingerprintOf, refreshSecrets, SharedCall } from '../tools/index.ts';
 import { readRateSign } from './rate-sign.ts';
 import { Suspicion } from './suspicion.ts';
 import { type ClientCredential, readGrant, tokenRequest } from './token-request.ts';
@@ -105,7 +99,7 @@ export class OAuthSource implements TokenSource {
     const fingerprint = () => fingerprintOf(credential);
     this.#credential = credential;
     this.#tools = tools;
-    this.#transientWaits = backOff({ random });
+    this.#transientWaits = new BackOff({ random });
     const refresh = () => refreshSecrets(credential);
     this.#secretRefused = new Suspicion({ clock, fingerprint, refresh });
     this.suspicion = new Suspicion({ clock, fingerprint, refresh });

@@ -25,6 +25,6 @@ export {
   upstreamFields,
   upstreamFlaws,
 } from './settings.ts';
-export { createThrottle, type Throttle } from './throttle.ts';
+export { Throttle } from './throttle.ts';
 export { openThrottles, type Permit, type Throttles } from './throttles.ts';
 export { openTokens, type Tokens } from './tokens.ts';

@@ -3,7 +3,7 @@
 // Invariants: no window of a ceiling's length contains more requests than the ceiling allows; after
 // a rejection no request is sent earlier than upstream permits.
 
-import { type BackOff, backOff } from '../tools/index.ts';
+import { BackOff } from '../tools/index.ts';
 import type { RateSign } from './rate-sign.ts';
 
 /** At most `requests` in any window of `perMs`. */
@@ -29,22 +29,6 @@ export interface Budget {
   readonly remaining?: number;
 }
 
-/** One path's throttle. All times are monotonic milliseconds and never go back. */
-export interface Throttle {
-  /** Milliseconds until a request may go; 0: now. */
-  delayAt(nowMs: number): number;
-  /** Milliseconds of that wait that upstream requested, or that a rejection caused; 0: none. */
-  waitMs(nowMs: number): number;
-  /** Counts a request that goes now; call it only when `delayAt` is 0. */
-  take(nowMs: number): void;
-  /** Updates the budget and waits from a response; `request` distinguishes requests on the path. */
-  observe(sign: RateSign, nowMs: number, request?: string): void;
-  /** The budget that upstream last reported; empty if none. */
-  budget(): Budget;
-  /** Times of the requests that still count for a ceiling, oldest first. */
-  sentMs(nowMs: number): readonly number[];
-}
-
 /** Minimum wait after a rejection, whatever upstream reports: prevents a hot loop. */
 const refusedMsMin = 1_000;
 const defaultPauseMs = 30_000;
@@ -53,17 +37,13 @@ const spreadShare = 0.1;
 const spreadMsMax = 5_000;
 
 /**
- * A throttle with the given ceilings (all apply). After a 429 it is blocked for Retry-After, or for
+ * One path's throttle, with the given ceilings (all apply). After a 429 it is blocked for Retry-After, or for
  * growing jittered waits from 1 s to 5 min; rejections of requests that were already in flight do
  * not make the wait grow. The waits restart from 1 s once the rejected request succeeds, or no
- * rejection has occurred for as long again: other requests may succeed all the time.
+ * rejection has occurred for as long again: other requests may succeed all the time. All times are
+ * monotonic milliseconds and never go back. A class, because each of thousands of paths may have one.
  */
-export function createThrottle(options: ThrottleOptions): Throttle {
-  return new WindowsThrottle(options);
-}
-
-/** A class, because each of thousands of paths may have one. */
-class WindowsThrottle implements Throttle {
+export class Throttle {
   readonly #options: ThrottleOptions;
   readonly #windows: readonly Window[];
   readonly #waits: BackOff;
@@ -76,23 +56,27 @@ class WindowsThrottle implements Throttle {
     this.#options = options;
     this.#windows = (options.ceilings ?? []).map(slidingWindow);
     for (const at of options.sentMs ?? []) this.take(at);
-    this.#waits = backOff(options);
+    this.#waits = new BackOff(options);
   }
 
+  /** Milliseconds until a request may go; 0: now. */
   delayAt(nowMs: number): number {
     let delayMs = this.waitMs(nowMs);
     for (const window of this.#windows) delayMs = Math.max(delayMs, window.delayAt(nowMs));
     return delayMs;
   }
 
+  /** Milliseconds of that wait that upstream requested, or that a rejection caused; 0: none. */
   waitMs(nowMs: number): number {
     return Math.max(0, this.#parkedUntilMs - nowMs);
   }
 
+  /** Counts a request that goes now; call it only when `delayAt` is 0. */
   take(nowMs: number): void {
     for (const window of this.#windows) window.take(nowMs);
   }
 
+  /** Updates the budget and waits from a response; `request` distinguishes requests on the path. */
   observe(sign: RateSign, nowMs: number, request = ''): void {
     const { limit, remaining, retryAfterMs, resetMs } = sign;
     if (limit !== undefined || remaining !== undefined) {
@@ -112,10 +96,12 @@ class WindowsThrottle implements Throttle {
     if (remaining === 0) this.#park(resetMs ?? this.#options.pauseMs ?? defaultPauseMs, nowMs);
   }
 
+  /** The budget that upstream last reported; empty if none. */
   budget(): Budget {
     return this.#budget;
   }
 
+  /** Times of the requests that still count for a ceiling, oldest first. */
   sentMs(nowMs: number): readonly number[] {
     return this.#windows
       .map((window) => window.sentMs(nowMs))

@@ -12,7 +12,7 @@ import { z } from 'zod';
 import type { Clock, Json } from '../contracts/index.ts';
 import { FairQueue, type Lane, type Turnstile } from './fair-queue.ts';
 import type { RateSign } from './rate-sign.ts';
-import { type Budget, type Ceiling, createThrottle, type Throttle } from './throttle.ts';
+import { type Budget, type Ceiling, Throttle } from './throttle.ts';
 
 /** A ceiling from the config; without `path` it applies to the credential as a whole. */
 export interface PathCeiling extends Ceiling {
@@ -423,7 +423,7 @@ class Gate implements Turnstile {
     if (known) return known;
     if (this.#levels.size >= levelsMax) this.#forgetIdle();
     const level: Level = {
-      throttle: createThrottle({
+      throttle: new Throttle({
         ceilings: this.#ceilingsOf(name),
         random: this.#random,
         sentMs: this.#sentUntilNow(name),

@@ -10,6 +10,7 @@ import type { ListStream } from '../../src/contracts/source.ts';
 import type { Append, FetchSpool, HeldPage } from '../../src/contracts/spool.ts';
 import type { Received } from '../../src/contracts/upstream.ts';
 import { StreamResponses } from '../../src/fetch/answers.ts';
+import { StreamSpool } from '../../src/fetch/stream-spool.ts';
 import { type OwnSpool, openSpool } from '../../src/hold/spool.ts';
 import { Pipeline } from '../../src/pipeline.ts';
 import { planFrom, type WholePlan } from '../../src/run/plan.ts';
@@ -233,21 +234,26 @@ test('a checkpoint is stored together with the response that leads to it, and wi
       },
     },
   } as unknown as ListStream;
-  const { stream, spool: held } = new StreamResponses(list, {
+  const responses = new StreamResponses(list, {
     spool,
     tools: { clock: systemClock(), log: silent },
     everyMs: () => 0,
   });
   const ask = async (next: string) => {
     const request = { path: '/audit', template: '/audit', query: [] };
-    const answer = await (stream as ListStream).upstream.get(request, new AbortController().signal);
+    const { upstream } = responses.stream as ListStream;
+    const answer = await upstream.get(request, new AbortController().signal);
     if (answer.outcome === 'ok') answer.shows?.({ next, records: 0 });
   };
   await ask('cursor-2');
   await ask('cursor-3');
   await ask('cursor-4');
 
-  await held.append({ stream: 'audit', pages: [], checkpoint: { walk: { cursor: 'cursor-3' } } });
+  await responses.append({
+    stream: 'audit',
+    pages: [],
+    checkpoint: { walk: { cursor: 'cursor-3' } },
+  });
 
   const [{ pages = [], checkpoint } = {}] = appended;
   expect(pages.map(({ context }) => context.answer?.next)).toEqual(['cursor-2', 'cursor-3']);
@@ -288,10 +294,12 @@ test('a response for a position that was read before is marked, until the list i
   } as unknown as ListStream;
   const tools = { clock: systemClock(), log: silent };
   const answers = new StreamResponses(stream, { spool, tools, everyMs: () => 0 });
+  const feed = { withParents: (entry: Append) => entry };
+  const own = new StreamSpool(answers, { spool, feed, sideOf: () => null });
 
   await answers.during(async () => {
     await asking(answers, ['b']);
-    await answers.spool.trail('audit');
+    await own.trail('audit');
     await asking(answers, ['a', 'b', 'c', 'a']);
     return { outcome: 'done', fresh: 0, more: false };
   });
@@ -339,7 +347,7 @@ test('a body that was stored as a response is not given away with its page', asy
   const page = (body: Uint8Array) => ({ ...aPage({ ids: ['1'] }), body, givesBody: true });
   const [first, , last] = bodies as [Buffer, Buffer, Buffer];
 
-  await answers.spool.append({ stream: 'audit', pages: [page(first), page(last)] });
+  await answers.append({ stream: 'audit', pages: [page(first), page(last)] });
 
   const [{ pages: alone = [] } = {}, { pages = [] } = {}] = appended;
   expect(alone.map(({ body }) => body)).toEqual([first]);

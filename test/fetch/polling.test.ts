@@ -2,7 +2,8 @@
 // many there are.
 
 import { expect, test } from 'vitest';
-import type { HttpClient } from '../../src/contracts/tools.ts';
+import type { ListStream } from '../../src/contracts/source.ts';
+import type { HttpClient, InFlight } from '../../src/contracts/tools.ts';
 import type { PlannedSource } from '../../src/fetch/polled-stream.ts';
 import { Polling } from '../../src/fetch/polling.ts';
 import { aSpool, minuteMs } from '../list/reading.ts';
@@ -13,6 +14,27 @@ import { afterThisTest } from '../support/temp.ts';
 
 const streams = 100;
 const answerMs = 5_000;
+
+/** A source of lists that are polled every ten minutes. */
+function sourceOf(lists: readonly ListStream[]): PlannedSource {
+  return {
+    name: 'src',
+    streams: lists,
+    reading: { id: 'id', time: [] },
+    list: {
+      ...{ order: 'auto', start: 'beginning', lookbackMs: 0, rewindEveryMs: minuteMs },
+      ...{ reconcileEveryMs: minuteMs, onCursorInvalid: 'rewalk' },
+    },
+    collection: null,
+    upstream: 'edge',
+    schedule: { everyMs: 10 * minuteMs },
+  };
+}
+
+const http: HttpClient = {
+  request: () => Promise.reject(new Error('no stream here asks over HTTP')),
+  close: async () => undefined,
+};
 
 test('A55: a hundred streams start spread over a second, and thirty-two poll at a time', async () => {
   const clock = manualClock();
@@ -34,22 +56,7 @@ test('A55: a hundred streams start spread over a second, and thirty-two poll at 
       },
       { name, pagination: { ...pagination, style: 'none' }, pageLimit: null },
     );
-  const source: PlannedSource = {
-    name: 'src',
-    streams: Array.from({ length: streams }, (_, n) => streamOf(`src/${n}`)),
-    reading: { id: 'id', time: [] },
-    list: {
-      ...{ order: 'auto', start: 'beginning', lookbackMs: 0, rewindEveryMs: minuteMs },
-      ...{ reconcileEveryMs: minuteMs, onCursorInvalid: 'rewalk' },
-    },
-    collection: null,
-    upstream: 'edge',
-    schedule: { everyMs: 10 * minuteMs },
-  };
-  const http: HttpClient = {
-    request: () => Promise.reject(new Error('no stream here asks over HTTP')),
-    close: async () => undefined,
-  };
+  const source = sourceOf(Array.from({ length: streams }, (_, n) => streamOf(`src/${n}`)));
   const polling = new Polling({
     spool,
     tools: { clock, log: silent, http },
@@ -69,4 +76,28 @@ test('A55: a hundred streams start spread over a second, and thirty-two poll at 
   expect([Math.min(...starts), Math.max(...starts)]).toEqual([0, 980]);
   expect(most).toBe(32);
   expect(polled.size).toBe(streams);
+});
+
+test('a poll of a list counts the bodies that it gets until it ends', async () => {
+  const seen: string[] = [];
+  const list = madeUpList(async () => {
+    seen.push('a page');
+    return answerWith([]);
+  });
+  const inFlight = {
+    during: async (poll: () => Promise<unknown>) => {
+      seen.push('begins');
+      return await poll().finally(() => seen.push('ends'));
+    },
+    landing: () => () => undefined,
+  } as unknown as InFlight;
+  const tools = { clock: manualClock(), log: silent, http: { ...http, inFlight } };
+  const polling = new Polling({ spool: await aSpool(), tools, random: () => 0 });
+
+  polling.add([sourceOf([list])]);
+  const failed = await polling.once(new AbortController().signal);
+
+  expect(failed).toEqual([]);
+  expect([seen[0], seen.at(-1)]).toEqual(['begins', 'ends']);
+  expect(seen).toContain('a page');
 });

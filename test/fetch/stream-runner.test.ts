@@ -8,7 +8,7 @@ import type { Schedule } from '../../src/contracts/index.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import { Alarms } from '../../src/fetch/alarms.ts';
 import { StreamRunner } from '../../src/fetch/stream-runner.ts';
-import { turnsOf } from '../../src/fetch/turns.ts';
+import { Turns } from '../../src/fetch/turns.ts';
 import type { PollResult } from '../../src/poll/outcome.ts';
 import { timetable } from '../../src/poll/schedule.ts';
 import { aCollection, firewallStream, quickly, standingSandbox } from '../list/reading.ts';
@@ -32,7 +32,7 @@ function runnerWith(
   more: {
     schedule?: Schedule;
     jitterMs?: number;
-    turns?: ReturnType<typeof turnsOf>;
+    turns?: Turns;
     clock?: ManualClock;
     /** Called when a poll has ended. */
     noted?: () => void;
@@ -52,7 +52,7 @@ function runnerWith(
       return answer(polledAt.length, signal);
     },
     timetable: timetable(more.schedule ?? { everyMs: 30_000 }, clock),
-    turns: more.turns ?? turnsOf(4),
+    turns: more.turns ?? new Turns(4),
     clock,
     alarms: new Alarms(clock),
     log: { ...silent, warn: write, error: write },
@@ -324,7 +324,7 @@ test('StreamRunner ends promptly when stopped while it sleeps, polls or waits fo
         signal.addEventListener('abort', () => reject(signal.reason));
       }),
   );
-  const turns = turnsOf(1);
+  const turns = new Turns(1);
   await turns.take(new AbortController().signal);
   const queued = runnerWith(() => done, { turns });
 
@@ -338,7 +338,7 @@ test('StreamRunner ends promptly when stopped while it sleeps, polls or waits fo
 });
 
 test('StreamRunner gives its turn back after any poll', async () => {
-  const turns = turnsOf(1);
+  const turns = new Turns(1);
   const { clock, start } = runnerWith(
     (turn) => {
       if (turn === 1) throw new Error('fault');
@@ -369,7 +369,7 @@ test('StreamRunner reads once up to the tail, over failures that pass', async ()
 });
 
 test('StreamRunner looks a second time when requested, without keeping its turn meanwhile', async () => {
-  const turns = turnsOf(1);
+  const turns = new Turns(1);
   const { clock, polledAt, start } = runnerWith(
     (turn) => (turn === 1 ? { ...done, againMs: 45_000 } : done),
     { turns },
@@ -458,7 +458,7 @@ test('StreamRunner reports the time of its next poll, whatever the result of the
 });
 
 test('StreamRunner keeps the moment that is past while it waits for its turn', async () => {
-  const turns = turnsOf(1);
+  const turns = new Turns(1);
   const release = await turns.take(new AbortController().signal);
   const { clock, runner, start } = runnerWith(() => done, { turns, jitterMs: 400 });
   const due = clock.now() + 400;
@@ -504,7 +504,7 @@ test.for([
     await collection.poll();
     await collection.changes();
     sandbox.control.changeFirewall('c-1', { kind: 'object', op: 'change' });
-    const turns = turnsOf(1);
+    const turns = new Turns(1);
     const polls: Promise<PollResult>[] = [];
     const { runner, start } = runnerWith(
       () => {

@@ -2,12 +2,12 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { turnsOf } from '../../src/fetch/turns.ts';
+import { Turns } from '../../src/fetch/turns.ts';
 
 const never = new AbortController().signal;
 
-test('A55: turnsOf admits a fixed number at a time, in the order of requests', async () => {
-  const turns = turnsOf(2);
+test('A55: new Turns admits a fixed number at a time, in the order of requests', async () => {
+  const turns = new Turns(2);
   const order: number[] = [];
   let inside = 0;
   let most = 0;
@@ -29,7 +29,7 @@ test('A55: turnsOf admits a fixed number at a time, in the order of requests', a
 });
 
 test('slow polls pass their turns on, up to a number of them', async () => {
-  const turns = turnsOf(2, { afterMs: 20, max: 3 });
+  const turns = new Turns(2, { afterMs: 20, max: 3 });
   const slow = await Promise.all([turns.take(never), turns.take(never)]);
   let taken = 0;
   const later = Array.from({ length: 4 }, () =>
@@ -52,8 +52,8 @@ test('slow polls pass their turns on, up to a number of them', async () => {
   expect(taken).toBe(4);
 });
 
-test('turnsOf rejects an aborted waiter, and at once one that was aborted before', async () => {
-  const turns = turnsOf(1);
+test('new Turns rejects an aborted waiter, and at once one that was aborted before', async () => {
+  const turns = new Turns(1);
   const release = await turns.take(never);
   const giveUp = new AbortController();
   const waiting = turns.take(giveUp.signal);
@@ -66,8 +66,8 @@ test('turnsOf rejects an aborted waiter, and at once one that was aborted before
   (await turns.take(never))();
 });
 
-test('turnsOf keeps the turn of the one behind when a turn comes and is given up in the same moment', async () => {
-  const turns = turnsOf(1);
+test('new Turns keeps the turn of the one behind when a turn comes and is given up in the same moment', async () => {
+  const turns = new Turns(1);
   const release = await turns.take(never);
   const giveUp = new AbortController();
   const second = turns.take(giveUp.signal);
@@ -80,13 +80,13 @@ test('turnsOf keeps the turn of the one behind when a turn comes and is given up
   (await third)();
 });
 
-test('turnsOf has all turns back in the end, whichever waiter gives up when', async () => {
+test('new Turns has all turns back in the end, whichever waiter gives up when', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 3 }),
       fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 10 }),
       async (max, patience) => {
-        const turns = turnsOf(max);
+        const turns = new Turns(max);
         await Promise.all(
           patience.map(async (steps) => {
             const giveUp = new AbortController();

@@ -5,11 +5,11 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { ListStream, Stream } from '../../src/contracts/source.ts';
-import type { Append, FetchSpool, NewPage } from '../../src/contracts/spool.ts';
+import type { NewPage } from '../../src/contracts/spool.ts';
 import type { PairSide } from '../../src/contracts/succession.ts';
 import { Store } from '../../src/hold/store.ts';
 import { pairingsOf, sideIn } from '../../src/succession/pairing.ts';
-import { pairedSpool } from '../../src/succession/side.ts';
+import { pairedEntry } from '../../src/succession/side.ts';
 import { tempDir } from '../support/temp.ts';
 
 const seeds = Number(process.env.PAIR_SEEDS ?? 25);
@@ -165,15 +165,8 @@ class Runner {
       },
       ...{ body, items: '', kept: null, uids: Buffer.concat(uids) },
     };
-    const entries: Append[] = [];
-    const spool = { append: (entry: Append) => Promise.resolve(entries.push(entry)) };
-    const sideOf = () => sideIn(this.#pairings, source);
-    const paired = pairedSpool(spool as unknown as FetchSpool, stream, {
-      sideOf,
-      pairs: undefined,
-    });
-    await paired.append({ stream: name, pages: [page] });
-    const [entry] = entries as [Append];
+    const found = sideIn(this.#pairings, source);
+    const entry = pairedEntry({ stream: name, pages: [page] }, stream, found);
     const commit = (isCut: boolean) =>
       this.#store.transaction(() => {
         this.#store.append(entry, this.now);

@@ -4,12 +4,12 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
-import type { ListStream } from '../../src/contracts/source.ts';
+import type { ListStream, Stream } from '../../src/contracts/source.ts';
 import { type Append, identityBytes, type Spool } from '../../src/contracts/spool.ts';
+import { StreamSpool } from '../../src/fetch/stream-spool.ts';
 import { Rebuilding } from '../../src/hold/rebuild.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { backfillSpool } from '../../src/list/backfill-spool.ts';
-import { SpoolAround } from '../../src/poll/spool-around.ts';
 import { AUDIT } from '../sandbox/client.ts';
 import { answeredBy } from '../support/made-up-list.ts';
 import { tempDir } from '../support/temp.ts';
@@ -263,6 +263,10 @@ test('with a log more pages share an append, also in the views of a spool', asyn
   onTestFinished(() => spool.close());
   const { view } = backfillSpool({ spool, key: 'b', span: { fromMs: 0, toMs: 1 }, time: [] });
 
-  const sizes = [spool, new SpoolAround(spool), view].map((one) => one.groupBytes);
+  const responses = { stream: {} as Stream, append: spool.append, rewinds: () => undefined };
+  const feed = { withParents: (entry: Append) => entry };
+  const own = new StreamSpool(responses, { spool, feed, sideOf: () => null });
+
+  const sizes = [spool, own, view].map((one) => one.groupBytes);
   expect(sizes).toEqual(Array(3).fill(5 * groupBytes));
 });

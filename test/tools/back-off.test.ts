@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { backOff } from '../../src/tools/back-off.ts';
+import { BackOff } from '../../src/tools/back-off.ts';
 
-test('backOff: every wait lies between the floor and the doubled bound, whatever chance says', () => {
+test('BackOff: every wait lies between the floor and the doubled bound, whatever chance says', () => {
   const unit = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
     fc.property(fc.array(unit, { minLength: 1, maxLength: 60 }), (chances) => {
       let at = 0;
-      const waits = backOff({ random: () => chances[at] ?? 0 });
+      const waits = new BackOff({ random: () => chances[at] ?? 0 });
 
       for (at = 0; at < chances.length; at++) {
         const wait = waits.next();
@@ -19,8 +19,8 @@ test('backOff: every wait lies between the floor and the doubled bound, whatever
   );
 });
 
-test('backOff: grows, stays finite and returns to the first wait on reset', () => {
-  const waits = backOff({ minMs: 100, maxMs: 60_000, random: () => 0.5 });
+test('BackOff: grows, stays finite and returns to the first wait on reset', () => {
+  const waits = new BackOff({ minMs: 100, maxMs: 60_000, random: () => 0.5 });
 
   const grown = Array.from({ length: 2_000 }, () => waits.next());
   waits.reset();
@@ -31,8 +31,8 @@ test('backOff: grows, stays finite and returns to the first wait on reset', () =
   expect(first).toBe(grown[0]);
 });
 
-test('backOff: a maximum below the floor does not lower the floor', () => {
-  const waits = backOff({ minMs: 1_000, maxMs: 10, random: () => 0 });
+test('BackOff: a maximum below the floor does not lower the floor', () => {
+  const waits = new BackOff({ minMs: 1_000, maxMs: 10, random: () => 0 });
 
   expect([waits.next(), waits.next()]).toEqual([1_000, 1_000]);
 });

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createThrottle } from '../../src/upstream/throttle.ts';
+import { Throttle } from '../../src/upstream/throttle.ts';
 
 const served = { refused: false } as const;
 const refused = { refused: true } as const;
 
-describe('createThrottle: ceilings', () => {
+describe('Throttle: ceilings', () => {
   test('in no window are more requests sent than the ceiling allows, whatever the order of calls', () => {
     const ceiling = fc.record({
       requests: fc.integer({ min: 1, max: 8 }),
@@ -17,7 +17,7 @@ describe('createThrottle: ceilings', () => {
         fc.array(ceiling, { minLength: 1, maxLength: 3 }),
         fc.array(idle, { minLength: 1, maxLength: 120 }),
         (ceilings, idles) => {
-          const throttle = createThrottle({ ceilings, random: Math.random });
+          const throttle = new Throttle({ ceilings, random: Math.random });
           const sent: number[] = [];
           let now = 0;
           for (const idleMs of idles) {
@@ -40,7 +40,7 @@ describe('createThrottle: ceilings', () => {
   });
 
   test('a whole window’s worth may go at once', () => {
-    const throttle = createThrottle({ ceilings: [{ requests: 3, perMs: 1_000 }], random: () => 0 });
+    const throttle = new Throttle({ ceilings: [{ requests: 3, perMs: 1_000 }], random: () => 0 });
 
     const delays = [0, 0, 0, 0].map((now) => {
       const delay = throttle.delayAt(now);
@@ -52,7 +52,7 @@ describe('createThrottle: ceilings', () => {
   });
 });
 
-describe('createThrottle: answers', () => {
+describe('Throttle: answers', () => {
   test('a Retry-After is never shortened and hardly lengthened', () => {
     const days = 30 * 86_400_000;
     fc.assert(
@@ -60,7 +60,7 @@ describe('createThrottle: answers', () => {
         fc.integer({ min: 1_000, max: days }),
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         (retryAfterMs, chance) => {
-          const throttle = createThrottle({ random: () => chance });
+          const throttle = new Throttle({ random: () => chance });
 
           throttle.observe({ refused: true, retryAfterMs }, 500);
 
@@ -72,7 +72,7 @@ describe('createThrottle: answers', () => {
   });
 
   test('A19: refusals without Retry-After wait longer each time, and from the start after a success', () => {
-    const throttle = createThrottle({ random: () => 0.5 });
+    const throttle = new Throttle({ random: () => 0.5 });
     let now = 0;
     const waits: number[] = [];
     for (let time = 0; time < 4; time++) {
@@ -89,7 +89,7 @@ describe('createThrottle: answers', () => {
   });
 
   test('waits continue to grow if another request is answered each time, and restart if the rejected one is', () => {
-    const throttle = createThrottle({ random: () => 0.5 });
+    const throttle = new Throttle({ random: () => 0.5 });
     let now = 0;
     const waits: number[] = [];
     const refuse = (request: string) => {
@@ -112,7 +112,7 @@ describe('createThrottle: answers', () => {
   });
 
   test('a reset that is past is no licence to hammer', () => {
-    const throttle = createThrottle({ random: () => 0.5 });
+    const throttle = new Throttle({ random: () => 0.5 });
     const waits: number[] = [];
     for (let time = 0, now = 0; time < 3; time++) {
       throttle.observe({ refused: true, resetMs: 1_000 }, now);
@@ -124,7 +124,7 @@ describe('createThrottle: answers', () => {
   });
 
   test('Retry-After: 0 is no licence to hammer', () => {
-    const throttle = createThrottle({ random: () => 0 });
+    const throttle = new Throttle({ random: () => 0 });
 
     throttle.observe({ refused: true, retryAfterMs: 0 }, 0);
 
@@ -132,7 +132,7 @@ describe('createThrottle: answers', () => {
   });
 
   test('refusals of requests under way together count as one', () => {
-    const throttle = createThrottle({ random: () => 0.5 });
+    const throttle = new Throttle({ random: () => 0.5 });
 
     for (let answer = 0; answer < 16; answer++) throttle.observe(refused, answer);
 
@@ -140,8 +140,8 @@ describe('createThrottle: answers', () => {
   });
 
   test('none remaining on a success waits for the reset, or the given pause where none is said', () => {
-    const withReset = createThrottle({ random: () => 0, pauseMs: 7_000 });
-    const without = createThrottle({ random: () => 0, pauseMs: 7_000 });
+    const withReset = new Throttle({ random: () => 0, pauseMs: 7_000 });
+    const without = new Throttle({ random: () => 0, pauseMs: 7_000 });
 
     withReset.observe({ refused: false, limit: 60, remaining: 0, resetMs: 12_000 }, 0);
     without.observe({ refused: false, limit: 60, remaining: 0 }, 0);
@@ -152,7 +152,7 @@ describe('createThrottle: answers', () => {
   });
 
   test('Retry-After on a 503 is kept too', () => {
-    const throttle = createThrottle({ random: () => 0 });
+    const throttle = new Throttle({ random: () => 0 });
 
     throttle.observe({ refused: false, retryAfterMs: 20_000 }, 0);
 

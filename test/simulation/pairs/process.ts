@@ -5,6 +5,7 @@ import type { ListReading } from '../../../src/contracts/definition.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Append, FetchSpool, HeldPage, PairStore } from '../../../src/contracts/spool.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
+import { StreamSpool } from '../../../src/fetch/stream-spool.ts';
 import type { Cutover } from '../../../src/hold/pair-cutover.ts';
 import { Store } from '../../../src/hold/store.ts';
 import { ListPoller } from '../../../src/list/poller.ts';
@@ -14,7 +15,6 @@ import { turnPair } from '../../../src/run/succession.ts';
 import { comparedFrom } from '../../../src/succession/compared-from.ts';
 import { type PairedSource, pairingsOf, sideIn } from '../../../src/succession/pairing.ts';
 import { settlePairs } from '../../../src/succession/settle.ts';
-import { pairedSpool } from '../../../src/succession/side.ts';
 import { silent } from '../../support/silent-log.ts';
 import { pairedSources, type SideStream, sourceOf } from './sources.ts';
 import type { Side, Traits } from './traits.ts';
@@ -127,9 +127,12 @@ export class PairProcess {
     const sideOf = () => sideIn(pairings, stream.source);
     const pairs = this.#pairs();
     const spool = this.#spool();
+    const responses = { stream, append: spool.append, rewinds: () => undefined };
+    const feed = { withParents: (entry: Append) => entry };
+    const ownSpool = new StreamSpool(responses, { spool: { ...spool, pairs }, feed, sideOf });
     const isNew = stream.source === sourceOf.new;
     const reader = new ListReader({
-      ...{ stream, spool: pairedSpool(spool, stream, { sideOf, pairs }), clock, log: silent },
+      ...{ stream, spool: ownSpool, clock, log: silent },
       ...{ order: 'auto', start: 'beginning', patienceMs: reading.rewindEveryMs },
       lookbackMs: reading.lookbackMs,
       ...(isNew && {
