@@ -8,8 +8,8 @@ import { asExportError, type Clock, type Log, type Offset } from '../../contract
 import { deadLetterTable, keyLengths, type OutboxRow, pageTable } from '../../hold/index.ts';
 import { Rebuilding, type Rebuilt, type SpoolLog, withReserveOf } from '../../hold/open.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
+import { logError, restNotTaken, shardLost, topicGone } from '../failure.ts';
 import { committedRecords, LogClient, type TopicPartition } from './client.ts';
-import { logError, restNotTaken, shardLost, topicGone } from './errors.ts';
 import { foreignTopic, isOurs, PagePlaces, RowReader, rowRecords } from './rows.ts';
 import { type StateLogSettings, shardNames } from './settings.ts';
 import { ensureTopics } from './topics.ts';
