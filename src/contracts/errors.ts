@@ -78,22 +78,28 @@ export class ExportError extends Error {
 export function asExportError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   return new ExportError('broken_invariant', `${doing}: ${errorText(error)}`, {
-    next: `${nextOf(errorCodeOf(error))} Nothing held was lost.`,
+    next: `${nextOf(error)} Nothing held was lost.`,
     cause: error,
   });
 }
 
-function nextOf(code: string): string {
-  switch (code) {
-    // A part that is only now needed is loaded from the files of today.
-    case 'ERR_MODULE_NOT_FOUND':
-      return 'The files of sluice were removed or replaced after its start. Install it again if needed, and restart it.';
-    case 'EMFILE':
-    case 'ENFILE':
-      return 'Raise the limit of open files: ulimit -n, or LimitNOFILE of systemd.';
-    default:
-      return 'This is a fault in sluice; please report it with this message.';
-  }
+function nextOf(error: unknown): string {
+  if (isFileLimit(error))
+    return 'Raise the limit of open files: ulimit -n, or LimitNOFILE of systemd.';
+  // A part that is only now needed is loaded from the files of today.
+  if (errorCodeOf(error) === 'ERR_MODULE_NOT_FOUND')
+    return 'The files of sluice were removed or replaced after its start. Install it again if needed, and restart it.';
+  return 'This is a fault in sluice; please report it with this message.';
+}
+
+/**
+ * True if no more file can be opened. The loader of modules and a thread that cannot start have codes of their own, and report
+ * it in their message only.
+ */
+export function isFileLimit(error: unknown): boolean {
+  return /\b(EMFILE|ENFILE)\b|too many open files/.test(
+    `${errorCodeOf(error)} ${errorText(error)}`,
+  );
 }
 
 /** The message of an error of any kind. */

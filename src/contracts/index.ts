@@ -22,6 +22,7 @@ export {
   errorCodes,
   errorText,
   invariant,
+  isFileLimit,
   UsageError,
 } from './errors.ts';
 export type {

@@ -2,7 +2,13 @@
 // Positions and notes, which no caller awaits, are delayed a little to share the message and commit
 // of an append. Invariant: every request except a note gets its reply, or an error once the spool is closed.
 
-import { type Acknowledgement, type Append, ExportError } from '../contracts/index.ts';
+import {
+  type Acknowledgement,
+  type Append,
+  asExportError,
+  ExportError,
+  isFileLimit,
+} from '../contracts/index.ts';
 import { type CommitRows, HeldBack } from './held-back.ts';
 import type {
   Operations,
@@ -265,6 +271,7 @@ function revived(error: NonNullable<WorkerReply['error']>): ExportError {
 }
 
 function ended(cause: Error): ExportError {
+  if (isFileLimit(cause)) return asExportError(cause, 'running the thread of the spool');
   return new ExportError('broken_invariant', `the spool's thread has ended: ${cause.message}`, {
     next: 'Start sluice again. All stored events are on disk and nothing is lost. If it recurs, report this message.',
     cause,

@@ -4,7 +4,7 @@
 
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ExportError, errorCodeOf } from '../contracts/index.ts';
+import { asExportError, ExportError, errorCodeOf, isFileLimit } from '../contracts/index.ts';
 import { isCannotOpen, isInputOutputError } from './database.ts';
 import { unwritableError, usedUpCodes } from './unwritable.ts';
 
@@ -21,6 +21,7 @@ export function withUsedUp(error: ExportError, dir: string): ExportError {
   const isUnclear = isInputOutputError(error) || isCannotOpen(error);
   const cause = isUnclear ? probed(dir) : null;
   if (cause === null) return error;
+  if (isFileLimit(cause)) return asExportError(cause, error.message);
   if (!usedUpCodes.has(errorCodeOf(cause))) return unwritableError(error.message, cause) ?? error;
   return new ExportError('disk_full', `${error.message}: the disk or its quota is used up`, {
     next: 'Make room in state.dir, or raise its quota; polling pauses meanwhile and nothing is lost.',

@@ -27,6 +27,18 @@ test('a part that can no longer be loaded is a matter of the installation, and a
   expect(asExportError(new Error('x'), 'reloading the config').next).toContain('report it');
 });
 
+test.each([
+  [
+    'ERR_INVALID_PACKAGE_CONFIG',
+    'Cannot read package config /a/package.json: too many open files.',
+  ],
+  ['ERR_WORKER_INIT_FAILED', 'Worker initialization failure: EMFILE'],
+])('%s reports the limit of open files in its message', (code, message) => {
+  const failed = Object.assign(new Error(message), { code });
+
+  expect(asExportError(failed, 'running').next).toContain('ulimit -n');
+});
+
 test.each(['EMFILE', 'ENFILE'])('%s is a matter of the limit of open files', (code) => {
   const { next } = asExportError(failure(code, -constants.errno.EMFILE), 'running');
 

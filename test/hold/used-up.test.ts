@@ -127,6 +127,29 @@ test.runIf(canMountTmpfs('a file system that becomes read-only'))(
   },
 );
 
+test('a database that cannot be opened for the limit of open files is no matter of rights', () => {
+  const at = (file: string) => JSON.stringify(new URL(`../../${file}`, import.meta.url).href);
+  const script = `
+    import { openSync } from 'node:fs';
+    import { Store } from ${at('src/hold/store.ts')};
+    import { withReserve } from ${at('src/hold/reserve.ts')};
+    const [dir] = process.argv.slice(1);
+    new Store({ dir, sync: 'none', keepMs: 0 }).close();
+    try {
+      for (;;) openSync('/dev/null');
+    } catch {}
+    try {
+      withReserve(dir, () => new Store({ dir, sync: 'none', keepMs: 0 }));
+    } catch ({ message, next }) {
+      console.log(/EMFILE/.test(message), /ulimit -n/.test(next));
+    }`;
+  const shell = 'ulimit -n 100; exec "$@"';
+  const words = ['-c', shell, 'bash', process.execPath, '-e', script, tempDir()];
+  const { stdout, stderr } = spawnSync('bash', words);
+
+  expect([String(stdout), String(stderr)]).toEqual(['true true\n', '']);
+});
+
 test('other failures are not looked into', () => {
   const dir = withoutQuota();
   const locked = failure(busy);
