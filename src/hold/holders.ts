@@ -7,6 +7,7 @@ import type { Offset } from '../contracts/index.ts';
 import type { Statements } from './database.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';
 import type { Pages, ReleasedPage } from './pages.ts';
+import type { Present } from './present.ts';
 import type { SetAside } from './set-aside.ts';
 
 /** Polling resumes below this share of the spool's bound, which gives it hysteresis. */
@@ -22,13 +23,15 @@ interface HeldEvents {
 export class Holders {
   readonly known: KnownSinks;
   readonly #removedMs: number;
+  readonly #present: Present;
   /** Readers of pages in the running config, sinks and others; null: not named yet. */
   #readers: readonly string[] | null = null;
   #hasReleased = false;
   /** Polling waits for space: it resumes only below a share of the bound. */
   #isPaused = false;
 
-  constructor(statements: Statements, removedMs: number) {
+  constructor(statements: Statements, removedMs: number, present: Present) {
+    this.#present = present;
     this.#removedMs = removedMs;
     this.known = new KnownSinks(statements);
   }
@@ -51,8 +54,11 @@ export class Holders {
 
   /** Ends the retention of removed sinks whose time is over. */
   expire({ pages, aside }: HeldEvents, now: number): void {
-    for (const sink of this.#kept()) {
-      if (now - (sink.missingSince ?? now) < this.#removedMs) continue;
+    const kept = this.#kept();
+    if (kept.length === 0) return;
+    const present = this.#present.at(now);
+    for (const sink of kept) {
+      if (present - (sink.missingSince ?? present) < this.#removedMs) continue;
       const events = pages.held(this.known.neededFrom(sink)).events + aside.forget(sink.name);
       this.known.expire(sink, events, now);
       this.#hasReleased ||= events > 0;

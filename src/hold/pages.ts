@@ -18,6 +18,7 @@ import {
   writeLoggedPage,
   writePage,
 } from './held-page.ts';
+import type { Present } from './present.ts';
 
 /** How long pages are kept after every sink has passed them. */
 export interface PageRetention {
@@ -57,12 +58,14 @@ const countedBytes = `(bytes + (only_sink IS '') * ${answerRowBytes})`;
 export class Pages {
   readonly #statements: Statements;
   readonly #retention: PageRetention;
+  readonly #present: Present;
   /** Of a cache: the pages that were added since the last drain, in the form of the log. */
   readonly added = new Map<Offset, Uint8Array>();
   #end: Offset;
   #bytes: number;
 
-  constructor(statements: Statements, retention: PageRetention) {
+  constructor(statements: Statements, retention: PageRetention, present: Present) {
+    this.#present = present;
     this.#statements = statements;
     this.#retention = retention;
     this.#end = this.#storedEnd();
@@ -137,6 +140,7 @@ export class Pages {
    */
   prune(passed: Offset, now: number): boolean {
     const { keepMs, bytesMax = Number.POSITIVE_INFINITY } = this.#retention;
+    const keptFrom = keepMs === 0 ? now : this.#present.at(now) - keepMs;
     let bytes = this.#bytes;
     let done = 0;
     let last = -1;
@@ -145,7 +149,7 @@ export class Pages {
     )) {
       const heldAt = Number(page.held_at);
       // A page of the future was stored by a clock that was ahead; older ones are kept long enough.
-      const isYoung = heldAt > now - keepMs && heldAt <= now;
+      const isYoung = heldAt > keptFrom && heldAt <= now;
       const requested = isYoung && bytes <= bytesMax * keptShareMax;
       const end = Number(page.first) + Number(page.count);
       if (requested || end > passed || done === pruneMax) break;

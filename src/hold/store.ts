@@ -39,6 +39,7 @@ import { type Cutover, type CutoverWish, cutOver } from './pair-cutover.ts';
 import { pairReport } from './pair-report.ts';
 import { Pairs } from './pairs.ts';
 import { Parents } from './parents.ts';
+import { Present } from './present.ts';
 import { Receipts } from './receipts.ts';
 import { RequestTable } from './requests.ts';
 import { databaseName } from './schema.ts';
@@ -93,9 +94,10 @@ export class Store {
     this.pairs = new Pairs(this.#statements, settings.bytesMax ?? Number.POSITIVE_INFINITY);
     this.receipts = new Receipts(this.#statements, () => this.#pages.end);
     this.requests = new RequestTable(this.#statements);
-    this.holders = new Holders(this.#statements, settings.removedSinksMs ?? 0);
+    const present = new Present(this.#statements);
+    this.holders = new Holders(this.#statements, settings.removedSinksMs ?? 0, present);
     try {
-      this.#pages = new Pages(this.#statements, settings);
+      this.#pages = new Pages(this.#statements, settings, present);
       const id = this.#statements.row("SELECT value FROM meta WHERE key = 'spool_id'")?.value;
       this.id = typeof id === 'string' ? id : '';
     } catch (error) {

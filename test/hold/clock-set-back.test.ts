@@ -59,3 +59,23 @@ test.for([
   expect(soon === 0).toBe(isGone);
   expect(store.held().events).toBe(0);
 });
+
+test('a clock that is ahead for a moment deletes no page that is kept', () => {
+  const keepMs = 7 * dayMs;
+  using store = new Store({ dir: tempDir(), sync: 'full', keepMs });
+  store.transaction(() => store.hold(aPage({ ids: ['1'] }), 10_000));
+  store.retainFor(['a']);
+  store.transaction(() => store.acknowledge('a', { position: 1 }, 10_000));
+  const prune = (now: number) => store.transaction(() => store.prune(now));
+
+  prune(10_000);
+  prune(4_000 * dayMs);
+  prune(10_000 + 60_000);
+  const held = store.held().events;
+  // A process that ran seldom.
+  prune(10_000 + keepMs);
+  prune(10_000 + keepMs + dayMs);
+
+  expect(held).toBe(1);
+  expect(store.held().events).toBe(0);
+});

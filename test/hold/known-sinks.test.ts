@@ -123,6 +123,47 @@ test('the time of a removed sink counts from when it was first missing, over res
   expect(runs.store.knownSinks.unreported()).toEqual([{ sink: 'es', events: 20, why: 'expired' }]);
 });
 
+const hourMs = 3_600_000;
+const tenYearsMs = 10 * 365 * 24 * hourMs;
+
+test('a clock that is ahead for less than an hour ends the time of no removed sink, over restarts', () => {
+  const runs = withoutEs();
+  runs.prune(200);
+
+  runs.prune(tenYearsMs);
+  runs.restart();
+  runs.runs(['disk'], tenYearsMs + 1);
+  runs.prune(tenYearsMs + hourMs - 1);
+  const ahead = runs.held;
+  // The clock is right again.
+  runs.prune(1_099);
+  const right = runs.held;
+  // Ahead again: the hour counts from now.
+  runs.prune(tenYearsMs + hourMs);
+  const again = runs.held;
+  runs.prune(1_100);
+
+  expect([ahead, right, again]).toEqual([20, 20, 20]);
+  expect(runs.held).toBe(0);
+});
+
+test('a step of the clock that holds for an hour counts, as after a long pause of the process', () => {
+  const runs = withoutEs();
+  runs.prune(200);
+  runs.restart();
+
+  runs.runs(['disk'], tenYearsMs);
+  runs.prune(2 * tenYearsMs);
+  runs.prune(tenYearsMs);
+  const atOnce = runs.held;
+  runs.restart();
+  runs.runs(['disk'], tenYearsMs + hourMs);
+  runs.prune(tenYearsMs + hourMs);
+
+  expect(atOnce).toBe(20);
+  expect(runs.held).toBe(0);
+});
+
 test('the time of a sink that a clock of the future missed counts from the next start', () => {
   const runs = withoutEs();
   runs.runs(['disk', 'es'], 200);
