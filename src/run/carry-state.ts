@@ -3,8 +3,7 @@
 // changed; and no process can resume from half of a state.
 
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MemberSettings } from '../cluster/index.ts';
 import type { Control, ShardLog } from '../cluster/kafka.ts';
@@ -61,6 +60,7 @@ export async function importState(
   const from = printOf(config, dir);
   return await withShards(kafka, deps, {
     requested: shardsOf(config),
+    scratch: join(dir, 'unfinished-import'),
     work: async (taken, control) => {
       const left = await toImport(taken, { from, isImporting: control.isImporting, kafka });
       const isShared = (kafka.shards ?? 1) > 1;
@@ -100,6 +100,7 @@ export async function exportState(
     const { takeOverSent } = await import('./own-process-upgrade.ts');
     return await withShards(kafka, deps, {
       requested: [],
+      scratch: join(made, 'taken'),
       work: async (taken, control) => {
         refuseHalf(control.isImporting);
         if (taken.length === 0) {
@@ -215,15 +216,19 @@ async function withShards<T>(
   deps: CarryDeps,
   {
     requested,
+    scratch,
     work,
   }: {
     readonly requested: readonly number[];
+    /** For their directories, in a directory that this process has locked. One that was killed may have left it. */
+    readonly scratch: string;
     readonly work: (taken: readonly Taken[], control: Control) => Promise<T>;
   },
 ): Promise<T> {
   const { Control, ShardLog } = await import('../cluster/kafka.ts');
   const control = new Control(kafka, deps.clock);
-  const scratch = mkdtempSync(join(tmpdir(), 'sluice-carry-'));
+  rmSync(scratch, { recursive: true, force: true });
+  mkdirSync(scratch, { recursive: true, mode: 0o700 });
   const taken: Taken[] = [];
   try {
     // First, since a follower waits for a Kafka that cannot be reached.

@@ -1,6 +1,6 @@
 // A span of an archive as an auditor gets it: it proves by itself, and has no more bodies than it says.
 
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
@@ -65,8 +65,24 @@ test('nothing is overwritten, and a damaged archive is reported', async () => {
   const other = join(tempDir(), 'other');
   const damaged = await runHere(['archive', 'export', dir, ...span(2, 4), '--out', other]);
 
-  expect(again).toMatchObject({ exitCode: 1, stdout: '' });
-  expect(again.stderr).toContain('archive.json exists already');
+  expect(again).toMatchObject({ exitCode: 64, stdout: '' });
+  expect(again.stderr).toContain('is not empty; name a directory that does not exist yet');
   expect(damaged.stderr).toContain('tile/0/000 is missing');
   expect(existsSync(join(other, 'checkpoint'))).toBe(false);
+});
+
+test('an export that was killed is no archive, and the next one begins again', async () => {
+  const { dir, out } = await exported(2, 4);
+  const files = () => readdirSync(out, { recursive: true }).map(String).toSorted();
+  const whole = files();
+  // Killed before the checkpoint, with a part of an object.
+  rmSync(join(out, 'checkpoint'));
+  writeFileSync(join(out, 'unfinished-export'), '');
+  writeFileSync(join(out, 'left'), 'x');
+
+  const { exitCode } = await runHere(['archive', 'export', dir, ...span(2, 4), '--out', out]);
+
+  expect(exitCode).toBe(0);
+  expect(files()).toEqual(whole);
+  expect(whole).not.toContain('unfinished-export');
 });

@@ -65,8 +65,13 @@ sinks:
   expect((await reported('run', '-c', sqlite, ...once, '--timeout', '4s')).exitCode).toBe(1);
   expect(written().length).toBe(events);
 
+  // Of an import that was killed.
+  const left = join(dir, 'state/unfinished-import');
+  mkdirSync(join(left, '0'), { recursive: true });
+  writeFileSync(join(left, '0/sluice.db'), 'half of a state');
   const imported = await reported('cluster', 'import', '-c', kafka);
   expect(imported.exitCode, imported.all).toBe(0);
+  expect(readdirSync(join(dir, 'state'))).not.toContain('unfinished-import');
   expect(imported.stdout).toMatch(/1 stream and \d+ pages moved/);
   const again = await reported('cluster', 'import', '-c', kafka);
   expect(again.exitCode).toBe(2);

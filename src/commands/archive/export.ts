@@ -1,7 +1,7 @@
 // `sluice archive export`: a span of an archive, with its proofs, as a directory for an auditor; or the records that
 // match a filter, each with its own proof and nothing of other records, such as all records of one person.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeProof, exportRange, type ProvenRecord, proveRecord } from '../../archive/audit.ts';
 import { type ArchiveReader, openDirectory } from '../../archive/index.ts';
@@ -48,8 +48,10 @@ size and its time, and nothing of its content. Bodies are copied in whole segmen
     if (span.to <= span.from) throw new UsageError('--to: expected a time after --from');
     try {
       const reader = await trustedArchive(location, keysFor(location, key, null), env);
+      const target = begun(directory);
       const into = openDirectory(directory);
       const { pages, segments, bytes } = await exportRange(reader, { ...span, into });
+      target.complete();
       out(`${counted(pages, 'page')} in ${counted(segments, 'segment')}, ${sizeText(bytes)}`);
       const words = ['--from', from, '--to', to].map(shellWord).join(' ');
       out(`npx sluice archive verify ${shellWord(directory)} --key VKEY ${words}`);
@@ -75,7 +77,7 @@ async function exportMatches(
   listMatches(matches, deps);
   if (matches.found.length === 0) return 1;
   const { directory } = given;
-  writing(() => mkdirSync(directory, { mode: 0o750 }));
+  const target = begun(directory);
   const unique = new Map(matches.found.map((match) => [match.uid, match]));
   const erased: string[] = [];
   let bytes = 0;
@@ -95,6 +97,7 @@ async function exportMatches(
   writing(() =>
     writeFileSync(join(directory, 'matches.ndjson'), `${lines.join('\n')}\n`, { mode: 0o640 }),
   );
+  target.complete();
   for (const uid of erased) err(`${uid}: the record is erased, and is not in the export`);
   out(`${counted(unique.size - erased.length, 'record')}, ${sizeText(bytes)}`);
   const [first = ''] = unique.keys();
@@ -130,6 +133,24 @@ async function provenRecord(reader: ArchiveReader, { location, uid, entry }: Rec
       cause: error,
     });
   }
+}
+
+/** In the target until the export is complete. */
+const unfinishedName = 'unfinished-export';
+
+/** Creates the target. What an export that was killed has left there is deleted; nothing else is. */
+function begun(directory: string): { complete(): void } {
+  const mark = join(directory, unfinishedName);
+  writing(() => {
+    mkdirSync(directory, { recursive: true, mode: 0o750 });
+    const names = readdirSync(directory);
+    if (names.length > 0 && !existsSync(mark)) throw new Error(`${directory} is not empty`);
+    for (const name of names) {
+      if (name !== unfinishedName) rmSync(join(directory, name), { recursive: true });
+    }
+    writeFileSync(mark, 'This export is not complete.\n', { mode: 0o640 });
+  });
+  return { complete: () => writing(() => rmSync(mark)) };
 }
 
 function writing(write: () => void): void {
