@@ -51,10 +51,34 @@ const sessionShare = 0.8;
 
 type MakeProduceRequest = (fields: ProduceFields) => ProduceRequest;
 
-interface RequestQueue {
-  readonly pending: readonly unknown[];
-  scheduleCheckPendingRequests(): void;
+interface SocketRequest {
+  readonly requestTimeout: number;
+  send(): void;
+  timeoutRequest(): void;
 }
+
+interface RequestQueue {
+  readonly enforceRequestTimeout: boolean;
+  readonly requestTimeout: number;
+  readonly maxInFlightRequests: number | null;
+  readonly inflight: ReadonlyMap<number, SocketRequest>;
+  readonly pending: readonly unknown[];
+  /** Monotonic milliseconds, by these patches. */
+  throttledUntil: number;
+  throttleCheckTimeoutId: NodeJS.Timeout | null;
+  requestTimeoutIntervalId: NodeJS.Timeout | null;
+  readonly isConnected: () => boolean;
+  destroy(): void;
+  checkPendingRequests(): void;
+  maybeThrottle(ms: number | null): void;
+  canSendSocketRequestImmediately(): boolean;
+  scheduleCheckPendingRequests(): void;
+  scheduleRequestTimeoutCheck(): void;
+}
+
+/** A request may be sent that waits for no throttle. */
+const pendingEveryMs = 10;
+const timeoutEveryMs = 100;
 
 /** Versions of the produce request that use the record batch format of record-batch.ts. */
 const produceVersions = [3, 4, 5, 6, 7];
@@ -72,13 +96,7 @@ export function prepareKafkajs(): void {
   for (const version of produceVersions) {
     putIn(`kafkajs/src/protocol/requests/produce/v${version}/request`, produceRequests);
   }
-  // After every response kafkajs sets a timer for a moment in the past, about which Node warns (tulios/kafkajs issue
-  // 1751). Without waiting requests the timer has nothing to do.
-  const queue = load('kafkajs/src/network/requestQueue').prototype as RequestQueue;
-  const schedule = queue.scheduleCheckPendingRequests;
-  queue.scheduleCheckPendingRequests = function scheduleIfPending(this: RequestQueue): void {
-    if (this.pending.length > 0) schedule.call(this);
-  };
+  measureByMonotonicClock();
   // Kafkajs authenticates again 10 s before the end of a session (KIP-368): of a session of 10 s or less, at each request,
   // which brokers refuse with ILLEGAL_SASL_STATE if it comes within a second.
   const connection = load('kafkajs/src/network/connection').prototype as Connection;
@@ -102,6 +120,54 @@ export function prepareKafkajs(): void {
     const response = await fetch.call(this, fields);
     for (const { partitions } of response.responses) partitions.forEach(hideAborted);
     return response;
+  };
+}
+
+/**
+ * Kafkajs measures the throttle and the timeouts of requests by the wall clock. If that is set back by an hour, no request is
+ * sent, or none times out, for an hour.
+ */
+function measureByMonotonicClock(): void {
+  const sentMs = new WeakMap<SocketRequest, number>();
+  const request = load('kafkajs/src/network/requestQueue/socketRequest').prototype as SocketRequest;
+  const send = request.send;
+  request.send = function sendTimed(this: SocketRequest): void {
+    send.call(this);
+    sentMs.set(this, performance.now());
+  };
+  const queue = load('kafkajs/src/network/requestQueue').prototype as RequestQueue;
+  queue.scheduleRequestTimeoutCheck = function checkTimeouts(this: RequestQueue): void {
+    if (!this.enforceRequestTimeout) return;
+    this.destroy();
+    const check = () => {
+      const now = performance.now();
+      for (const sent of this.inflight.values()) {
+        if (now - (sentMs.get(sent) ?? now) > sent.requestTimeout) sent.timeoutRequest();
+      }
+      if (!this.isConnected()) this.destroy();
+    };
+    this.requestTimeoutIntervalId = setInterval(
+      check,
+      Math.min(this.requestTimeout, timeoutEveryMs),
+    );
+  };
+  queue.maybeThrottle = function throttle(this: RequestQueue, ms: number | null): void {
+    if (ms !== null && ms > 0)
+      this.throttledUntil = Math.max(performance.now() + ms, this.throttledUntil);
+  };
+  queue.canSendSocketRequestImmediately = function canSend(this: RequestQueue): boolean {
+    const most = this.maxInFlightRequests ?? Number.POSITIVE_INFINITY;
+    return this.inflight.size < most && this.throttledUntil <= performance.now();
+  };
+  // Kafkajs sets a timer for a moment in the past after every response, about which Node warns (tulios/kafkajs issue 1751).
+  // Without waiting requests the timer has nothing to do.
+  queue.scheduleCheckPendingRequests = function checkPending(this: RequestQueue): void {
+    if (this.pending.length === 0 || this.throttleCheckTimeoutId !== null) return;
+    const waitMs = Math.max(this.throttledUntil - performance.now(), pendingEveryMs);
+    this.throttleCheckTimeoutId = setTimeout(() => {
+      this.throttleCheckTimeoutId = null;
+      this.checkPendingRequests();
+    }, waitMs);
   };
 }
 
