@@ -168,7 +168,12 @@ export class LogClient {
   /** Sends a request to a partition's leader, again while errors are temporary. */
   async #ask<T>(of: TopicPartition, request: (leader: Leader) => Promise<T>): Promise<T> {
     const doing = `reading ${of.topic}, partition ${of.partition}`;
-    return await this.#again(doing, async () => await request(await this.#leaderOf(of)));
+    return await this.#again(doing, async () => {
+      const leader = await this.#leaderOf(of);
+      return await request(leader).catch((error) => {
+        throw failureOfLeader(error);
+      });
+    });
   }
 
   async #again<T>(doing: string, attempt: () => Promise<T>): Promise<T> {
@@ -285,6 +290,12 @@ function stalled({ topic, partition }: TopicPartition, position: bigint, end: bi
       next: 'Look for a transaction that hangs (kafka-transactions.sh find-hanging) and for an unclean change of leader; nothing was written.',
     },
   );
+}
+
+/** The brokers name it as the leader, so it only does not know its new partition yet. */
+function failureOfLeader(error: unknown): KafkaFailure {
+  const failure = kafkaFailureOf(error);
+  return failure.kind === 'topic_missing' ? passing(failure.message) : failure;
 }
 
 function passing(what: string): KafkaFailure {
