@@ -1,6 +1,6 @@
-// What an operator can request from a state, whatever runs with it. One of three adapters carries it out: the
-// state directory (no process runs), a running process of this machine, or a process elsewhere by the
-// Kafka control topic. Invariant: callers see no difference but `null`, where a request concerns a
+// What an operator can request from a state, whatever runs with it. One of the adapters carries it out: the
+// state directory (no process runs), a running process of this machine, or the owner of a state in Kafka, here or
+// elsewhere, by the control topic. Invariant: callers see no difference but `null`, where a request concerns a
 // running pipeline and no process runs.
 
 import { z } from 'zod';
@@ -16,9 +16,11 @@ import {
 } from '../contracts/index.ts';
 import { holderOf, type OperatorRequest, parsedObject } from '../hold/index.ts';
 import { type BackfillRequest, backfillsIn, type Past, readProgress } from '../hold/open.ts';
+import { runningIn } from '../run/index.ts';
 import { cleanText, systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
 import { type Drained, drainProcess, undrainProcess } from './draining.ts';
+import { OwnerHere } from './owner-here.ts';
 import { RemoteProcess } from './remote-process.ts';
 import { RunningProcess } from './running-process.ts';
 import { StateDirectory } from './state-directory.ts';
@@ -214,7 +216,12 @@ function operatorBy(whole: Config, adapterNow: () => Promise<Adapter>): Operator
 async function adapterOf(config: Config, whole: Config): Promise<Adapter> {
   const { dir, kafka } = config.state;
   const holder = holderOf(dir);
-  if (holder !== null) return new RunningProcess(config, holder);
+  if (holder !== null) {
+    const here = new RunningProcess(config, holder);
+    // A command that has the state reads no control topic.
+    const isRun = runningIn(dir) !== null;
+    return kafka !== null && isRun ? new OwnerHere(config, kafka, here) : here;
+  }
   if (kafka === null) return new StateDirectory(config, { whole });
   // Its client takes long to load.
   const { processesOf, processText } = await import('../cluster/kafka.ts');

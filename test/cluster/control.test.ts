@@ -29,6 +29,8 @@ async function aDeployment(events: number, sinks = '') {
     ...journey,
     start: (instance: string) => start(config(instance)),
     command: async (...words: string[]) => await runHere([...words, '-c', elsewhere], env),
+    commandOn: async (instance: string, ...words: string[]) =>
+      await runHere([...words, '-c', config(instance)], env),
     states: async () => {
       const { stdout, stderr, exitCode } = await runHere(
         ['cluster', '-c', elsewhere, '--json'],
@@ -240,4 +242,32 @@ test('a backfill requested on another machine resumes after a kill of its reader
   expect([given.exitCode, given.stderr.includes('audit: cancelled')]).toEqual([1, true]);
   expect((await list()).map(({ state }) => state)).toEqual(['done']);
   await second.kill('SIGKILL');
+}, 600_000);
+
+test('a command on the machine of the owner is in Kafka before the owner has it, and is carried out once if the owner is killed', async () => {
+  const { prefix, uids, start, commandOn, sent } = await aDeployment(100);
+  const first = start('sluice-0');
+  await first.waitForLine('running');
+  await sent(100);
+  const second = start('sluice-1');
+  await second.waitForLine('standing by');
+  process.kill(first.pid, 'SIGSTOP');
+  const rewind = ['checkpoint', 'rewind', '--stream', 'audit', '--to', '2020-01-01T00:00:00Z'];
+  const rewinding = commandOn('sluice-0', ...rewind, '--forget');
+  const isStored = async () =>
+    (await consumeAll(`${prefix}.control`)).some(({ key }) => key?.startsWith('["command",'));
+  const what = 'the request in Kafka';
+  await waitUntil(isStored, { what, everyMs: 200, timeoutMs: 60_000 });
+
+  await first.kill('SIGKILL');
+  const rewound = await rewinding;
+
+  expect(rewound.exitCode, rewound.stderr).toBe(0);
+  await sent(200);
+  const reset = await commandOn('sluice-1', 'checkpoint', 'reset', '--stream', 'audit', '--forget');
+  expect(reset.exitCode, reset.stderr).toBe(0);
+  await sent(300);
+  expect((await second.kill('SIGTERM')).exitCode).toBe(0);
+  const times = Map.groupBy(uids(), (one) => one);
+  expect([times.size, uids().length]).toEqual([100, 300]);
 }, 600_000);

@@ -18,7 +18,7 @@ async function aClient(): Promise<LogClient> {
   return client;
 }
 
-test('a leader that does not know its new partition yet is asked again', async () => {
+test('a request is repeated to a leader that does not know its new partition yet', async () => {
   const of = { topic: await newTopic('new-leader'), partition: 0 };
   const client = await aClient();
   const answer = new ResponseError(
@@ -27,14 +27,14 @@ test('a leader that does not know its new partition yet is asked again', async (
     { '/responses/0/partitions/0': [unknownTopic, null] },
     {},
   );
-  const asked = [fetchV15.api, listOffsetsV8.api].map((api) =>
+  const spies = [fetchV15.api, listOffsetsV8.api].map((api) =>
     vi.spyOn(api, 'async').mockRejectedValueOnce(answer).mockRejectedValueOnce(answer),
   );
   afterThisTest(() => vi.restoreAllMocks());
 
   expect(await client.end(of)).toBe(0n);
   expect(await client.fetch(of, 0n, 1)).toEqual({ records: [], position: 0n });
-  expect(asked.map(({ mock }) => mock.calls.length)).toEqual([3, 3]);
+  expect(spies.map(({ mock }) => mock.calls.length)).toEqual([3, 3]);
 });
 
 test('a topic that no broker names is reported at once', async () => {
