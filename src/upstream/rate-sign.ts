@@ -7,6 +7,7 @@ import {
   parseHttpDate,
   retryAfterMs as readRetryAfter,
   serverTimeMs,
+  undatedMsMax,
   wholeNumbers,
 } from '../contracts/index.ts';
 import { parseDictionary, parseList } from './structured-field.ts';
@@ -48,8 +49,13 @@ const families = ['x-ratelimit', 'x-rate-limit', 'ratelimit'].map((family) => ({
   resetAfter: `${family}-reset-after`,
 }));
 
-/** The time by the server's clock, epoch milliseconds; computed only if needed. */
-type ServerClock = () => number;
+/** The server's clock; computed only if needed. */
+type ServerClock = () => {
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+  /** The longest wait until a moment. */
+  readonly waitMsMax: number;
+};
 
 /** The unit of a reset is guessed: a misread value must not block a path for years. */
 const resetMsMax = 86_400_000;
@@ -61,7 +67,12 @@ const resetMsMin = 1_000;
  * from the response's own Date header, so that clock errors do not matter.
  */
 export function readRateSign(status: number, headers: Headers, options: RateSignOptions): RateSign {
-  const serverNow = () => serverTimeMs(headers, options.nowMs);
+  const serverNow: ServerClock = () => {
+    const nowMs = serverTimeMs(headers, options.nowMs);
+    return nowMs === null
+      ? { nowMs: options.nowMs, waitMsMax: undatedMsMax }
+      : { nowMs, waitMsMax: resetMsMax };
+  };
   const mayWait = status === 403 || status === 429 || status >= 500;
   const retryAfterMs = mayWait ? readRetryAfter(headers, options.nowMs) : undefined;
   const budget =
@@ -119,11 +130,16 @@ type Reset = number | 'distant';
 
 function resetOf(text: string | undefined, serverNow: ServerClock): Reset | undefined {
   if (text === undefined) return undefined;
-  const serverNowMs = serverNow();
+  const { nowMs, waitMsMax } = serverNow();
   const values = wholeNumbers(text, 20) ?? decimal(text);
-  if (values) return boundReset(untilMs(Math.max(...values), serverNowMs));
-  const date = parseHttpDate(text, serverNowMs) ?? isoDate(text);
-  return date === null ? undefined : boundReset(date - serverNowMs);
+  if (values) {
+    const momentMs = momentIn(Math.max(...values));
+    return momentMs === null
+      ? boundReset(Math.max(...values) * 1_000)
+      : boundReset(momentMs - nowMs, waitMsMax);
+  }
+  const date = parseHttpDate(text, nowMs) ?? isoDate(text);
+  return date === null ? undefined : boundReset(date - nowMs, waitMsMax);
 }
 
 /** A header with a duration: seconds, possibly with a fraction. */
@@ -139,14 +155,13 @@ function decimal(text: string): readonly number[] | null {
 /**
  * No header says whether its value is a moment or a duration, nor its unit: the magnitude decides.
  * Epoch seconds have 10 digits in these centuries, milliseconds 13, microseconds 16, nanoseconds
- * 19.
+ * 19. Epoch milliseconds; null: a duration.
  */
-function untilMs(value: number, serverNowMs: number): number {
-  if (value >= 1e17) return value / 1e6 - serverNowMs;
-  if (value >= 1e14) return value / 1e3 - serverNowMs;
-  if (value > 1e11) return value - serverNowMs;
-  if (value > 1e9) return value * 1_000 - serverNowMs;
-  return value * 1_000;
+function momentIn(value: number): number | null {
+  if (value >= 1e17) return value / 1e6;
+  if (value >= 1e14) return value / 1e3;
+  if (value > 1e11) return value;
+  return value > 1e9 ? value * 1_000 : null;
 }
 
 function isoDate(text: string): number | null {
@@ -157,8 +172,8 @@ function isoDate(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-function boundReset(ms: number): Reset {
-  return ms > resetMsMax ? 'distant' : Math.max(ms, resetMsMin);
+function boundReset(ms: number, waitMsMax = resetMsMax): Reset {
+  return ms > resetMsMax ? 'distant' : Math.max(Math.min(ms, waitMsMax), resetMsMin);
 }
 
 /** Of several policies, the tightest one rejects first. */
