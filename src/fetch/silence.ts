@@ -59,7 +59,7 @@ export class SilenceWatch extends StreamWatch<SilenceDeps, Silence> {
     }
     // By a clock that was ahead: until then, no silence would be reported.
     if (known.heardAt > now) return await this.save({ ...known, heardAt: now }, null);
-    const isAsked = polls > 0 || now - this.begunAt >= expectMs;
+    const isAsked = polls > 0 || clock.monotonic() - this.begunMs >= expectMs;
     // An API that has ended is not expected to bring records.
     if (isEnded === true || known.told || !isAsked || now - known.heardAt < expectMs) return;
     await this.save({ ...known, told: true }, this.#silent(known));

@@ -25,7 +25,8 @@ const lookMsMax = 30_000;
 export abstract class StreamWatch<Deps extends WatchDeps, Facts extends Record<string, Json>> {
   protected readonly deps: Deps;
   protected readonly runner: () => RunnerState;
-  protected readonly begunAt: number;
+  /** Monotonic milliseconds: the wall clock may have been ahead. */
+  protected readonly begunMs: number;
   protected known: Facts | null = null;
   /** Of the stream, at the last check. */
   protected records = 0;
@@ -33,7 +34,7 @@ export abstract class StreamWatch<Deps extends WatchDeps, Facts extends Record<s
   constructor(deps: Deps, runner: () => RunnerState) {
     this.deps = deps;
     this.runner = runner;
-    this.begunAt = deps.clock.now();
+    this.begunMs = deps.clock.monotonic();
   }
 
   /** The name under which the facts are stored; no stream has this name. */

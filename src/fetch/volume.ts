@@ -36,16 +36,17 @@ export class VolumeWatch extends StreamWatch<VolumeDeps, Volume> {
   protected async check(): Promise<void> {
     const { clock, expected } = this.deps;
     const { perMs, atLeast } = expected;
-    const known = await this.#load();
     const now = clock.now();
+    const held = await this.#load();
+    // A clock that was ahead began the watch: the volume would not be judged until that time.
+    const known = held.since > now ? { ...held, since: now } : held;
     const { records, caughtUpAt, isEnded } = this.runner();
     const slots = slotsWith(known.slots, records - this.records, { now, perMs });
     const isNewSlot = slots.at(-1)?.[0] !== known.slots.at(-1)?.[0];
     const count = slots.reduce((sum, [, n]) => sum + n, 0);
     // The setting may have been absent, or its period shorter: then there are no slots for a whole period.
     const countedFrom = Math.max(known.since, slots[0]?.[0] ?? now);
-    const isJudged =
-      isEnded !== true && now - countedFrom >= perMs && (caughtUpAt ?? 0) >= this.begunAt;
+    const isJudged = isEnded !== true && now - countedFrom >= perMs && caughtUpAt !== null;
     let { lowSince } = known;
     let finding: VolumeCondition | null = null;
     if (lowSince === null && isJudged && count < atLeast) {

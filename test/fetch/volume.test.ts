@@ -116,6 +116,20 @@ test('counts of a clock that was ahead and was set back hide no low volume', asy
   await spool.close();
 });
 
+test('a watch that a clock of the future began hides no low volume', async () => {
+  const clock = manualClock();
+  const spool = await aSpool(tempDir('volume-'));
+  clock.jump(10 * 365 * 24 * hourMs);
+  const { pass } = aWatch(spool, clock);
+  await pass(5 * minuteMs, 0);
+  clock.jump(-10 * 365 * 24 * hourMs);
+
+  await pass(70 * minuteMs, 0);
+
+  expect(await reported(spool)).toMatchObject([{ condition: 'source.volume_low' }]);
+  await spool.close();
+});
+
 test('a kill loses no counted record, so it makes no false report', async () => {
   const clock = manualClock();
   const spool = await aSpool(tempDir('volume-'));
