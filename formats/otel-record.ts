@@ -23,7 +23,6 @@ import { textsOfSentence } from './sentence.ts';
 /** The body's content: the event as a map, the event as JSON text, or a sentence. */
 export type OtelBodyForm = 'map' | 'json' | 'message';
 
-/** The attributes of one record. */
 type RecordAttributes = { [name: string]: AnyValue };
 
 // OCSF levels 0 to 6 as OpenTelemetry severity numbers: unspecified, INFO, INFO2, WARN, ERROR,

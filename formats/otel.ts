@@ -52,7 +52,6 @@ export const otel = defineFormat({
   },
 });
 
-/** A document of one event. */
 function alone(document: DocumentForm, event: Event): Uint8Array {
   const record = document.encode(event);
   const bytes = typeof record === 'string' ? Buffer.from(record) : record;

@@ -81,7 +81,6 @@ async function existingPage(
   }
 }
 
-/** The page without its erased records. */
 function without({ body, uids, kept }: ArchivedPage, erased: ErasedRecords): ArchivedPage {
   const places = kept ?? Uint32Array.from({ length: uids.length / uidBytes }, (_, i) => i);
   const left = [...places.keys()].filter((i) => !erased.has(places[i] ?? -1));

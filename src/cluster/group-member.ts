@@ -62,7 +62,6 @@ export class GroupMember implements OwnMember {
   #beating: Promise<unknown> = Promise.resolve();
   /** The assignment that will be requested; null: the process does not join. */
   #joined: PromiseWithResolvers<boolean> | null = null;
-  /** The contact with the group. */
   readonly contact: GroupContact;
 
   constructor(settings: MemberSettings, deps: MemberDeps) {

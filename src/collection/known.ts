@@ -80,7 +80,6 @@ export class KnownEntities {
     return this.#kinds;
   }
 
-  /** The keys of one kind. */
   keysOf(kind: string): readonly string[] {
     return [...this.#places.keys()].filter((key) => keyParts(key).kind === kind);
   }

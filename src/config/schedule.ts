@@ -1,6 +1,7 @@
 // The schedule of a source: `every`, or `schedule` with `timezone`. Both together contradict each other, and an invalid
 // cron expression or zone would otherwise fail only at its first time, so everything is checked here.
 
+import { isTimeZone } from '../contracts/config.ts';
 import type { Schedule } from '../contracts/index.ts';
 import { cronFault, nearest, parseCron } from '../tools/index.ts';
 import { shown, withoutReferences } from './block.ts';
@@ -40,7 +41,7 @@ export function readSchedule(
   }
   if (timezone !== undefined && schedule === undefined) {
     report('timezone', 'it belongs to schedule, and there is none; leave it out', true);
-  } else if (timezone !== undefined && !isZone(timezone)) {
+  } else if (timezone !== undefined && !isTimeZone(timezone)) {
     const zone = written.children?.get('timezone');
     const near = zone?.template === null ? nearestZone(timezone) : null;
     const hint = near === null ? '' : `; did you mean ${near}?`;
@@ -58,15 +59,6 @@ export function readSchedule(
     return { everyMs, ...(minMs < everyMs && { minMs }) };
   }
   return { cron: schedule, timezone: isKnown('timezone') ? timezone : undefined };
-}
-
-function isZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false; // Intl throws for an unknown zone
-  }
 }
 
 function nearestZone(name: string): string | null {

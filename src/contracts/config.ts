@@ -39,6 +39,7 @@ export {
   hostPortSetting,
   hostPortText,
   isLoopback,
+  isTimeZone,
   parseHostPort,
   proxy,
   residency,

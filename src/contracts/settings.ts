@@ -113,7 +113,8 @@ export function timeZone() {
   return z.string().refine(isTimeZone, 'expected an IANA time zone such as Europe/Zurich');
 }
 
-function isTimeZone(name: string): boolean {
+/** True for the IANA name of a time zone that this runtime knows. */
+export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;

@@ -46,7 +46,6 @@ export interface ThreadListener {
   readonly failed: (error: Error) => void;
 }
 
-/** Options of a request. */
 interface RequestOptions<T> {
   readonly transfer: ArrayBuffer[];
   /** Computes the result at the moment of the reply. */

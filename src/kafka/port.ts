@@ -21,11 +21,6 @@ export class KafkaRecord {
     this.value = value;
     this.uid = uid;
   }
-
-  /** For a client that encodes the record itself, so that the uid is not lost. */
-  get headers(): { readonly uid: Uid } {
-    return { uid: this.uid };
-  }
 }
 
 /** A SASL identity with a password, which is read at each authentication. */

@@ -23,12 +23,6 @@ export interface PartitionRecords {
   readonly records: readonly KafkaRecord[];
 }
 
-/** Fields of the request. */
-export interface ProduceSettings extends BatchSettings {
-  readonly acks: number;
-  readonly timeoutMs: number;
-}
-
 /** Bytes of a batch before its records. */
 export const batchHeadBytes = 61;
 /**
@@ -56,25 +50,13 @@ export interface PartitionBatch {
 }
 
 /** A produce request, version 3 to 8, without its header. */
-export async function produceRequest(
-  parts: readonly PartitionRecords[],
-  settings: ProduceSettings,
-): Promise<Buffer> {
-  const batches: PartitionBatch[] = [];
-  for (const { topic, partition, ...part } of parts) {
-    batches.push({ topic, partition, batch: await recordBatch(part, settings) });
-  }
-  return requestOfBatches(batches, settings);
-}
-
-/** The same request from encoded batches. */
 export function requestOfBatches(
   batches: readonly PartitionBatch[],
   {
     transactionalId,
     acks,
     timeoutMs,
-  }: Pick<ProduceSettings, 'transactionalId' | 'acks' | 'timeoutMs'>,
+  }: Pick<BatchSettings, 'transactionalId'> & { readonly acks: number; readonly timeoutMs: number },
 ): Buffer {
   const pieces = [
     transactionalId === null ? int16(-1) : text(transactionalId),

@@ -164,7 +164,6 @@ export class EmptyRuns {
   #at: ListPosition | null = null;
   #count = 0;
 
-  /** The run before a position. */
   before(position: ListPosition): EmptyRun {
     return { count: samePosition(this.#at, position) ? this.#count : 0 };
   }

@@ -92,7 +92,6 @@ export class WorkerPool {
   }
 }
 
-/** A worker process. */
 class WorkerProcess {
   readonly #deps: WorkerPoolDeps;
   readonly #child: ChildProcess;

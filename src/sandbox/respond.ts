@@ -28,7 +28,6 @@ export interface Responder {
 /** Prefix of the control endpoints, which have no faults, tokens or limits. */
 const CONTROL_PREFIX = '/_sandbox';
 
-/** The token path of each API. */
 const TOKEN_PATHS: Readonly<Record<SandboxRequest['api'], string | null>> = {
   unified: '/v1/oauth/token',
   services: '/api/auth/v1/oauth/v2/token',

@@ -30,7 +30,6 @@ export interface OutletSettings extends Omit<Reader, 'expects' | 'hasPassed'> {
   readonly bounds: BatchBounds;
 }
 
-/** The content of a batch. */
 type Content = Pick<Batch, 'events' | 'lines' | 'pages'>;
 
 const noContent: Content = { events: [], lines: noLines, pages: [] };

@@ -111,7 +111,6 @@ export class PageEncoder {
     this.#decoder = decoder;
   }
 
-  /** All events of a page. */
   eventsOf(held: HeldPage): readonly Event[] {
     return this.#decoder.decode(held).events;
   }

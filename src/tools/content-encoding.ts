@@ -20,7 +20,7 @@ import {
 import { errorCodeOf, HttpFailure } from '../contracts/index.ts';
 import type { Lease } from './bytes-in-flight.ts';
 import { cleanText } from './clean-text.ts';
-import { free, GrowingBody } from './growing-body.ts';
+import { free, GrowingBody } from './counted-memory.ts';
 
 /** The Accept-Encoding header, best first: zstd costs a third less than gzip to decode. */
 export const acceptEncoding = 'zstd, gzip;q=0.9, br;q=0.8, deflate;q=0.5';

@@ -16,8 +16,8 @@ import {
 } from '../contracts/index.ts';
 import { BytesInFlight, type Lease } from './bytes-in-flight.ts';
 import { acceptEncoding, decode, refusePacked } from './content-encoding.ts';
+import { free, GrowingBody } from './counted-memory.ts';
 import { environmentProxy } from './environment-proxy.ts';
-import { free, GrowingBody } from './growing-body.ts';
 import { type Phase, toHttpFailure } from './http-failure.ts';
 import { openPools, type Pools } from './http-pools.ts';
 import { buildText } from './version.ts';

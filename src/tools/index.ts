@@ -4,7 +4,7 @@ export { BackOff, LastingBackOff } from './back-off.ts';
 export { Callers } from './callers.ts';
 export { cleanText } from './clean-text.ts';
 export { systemClock } from './clock.ts';
-export { CountedMemory } from './counted-memory.ts';
+export { CountedMemory, free, GrowingBody } from './counted-memory.ts';
 export { cronFault, parseCron } from './cron.ts';
 export { type EnvironmentProxy, environmentProxy } from './environment-proxy.ts';
 export {
@@ -19,7 +19,6 @@ export {
 export { fingerprintOf, otherThan, refreshSecrets } from './fingerprint.ts';
 export { foldedName, foldedPath } from './folded-name.ts';
 export { contentWithout } from './found-records.ts';
-export { free, GrowingBody } from './growing-body.ts';
 export { boundHeapGrowth } from './heap.ts';
 export { IgnoredPaths } from './json-keys.ts';
 export { heldNestingMax, JsonScan, nestingMax, TooDeep } from './json-scan.ts';

@@ -18,7 +18,6 @@ const openBracket = 0x5b;
 export interface ScannedBody {
   /** The body parsed, with the array of records empty. */
   readonly envelope: Json;
-  /** Its text. */
   readonly text: Uint8Array;
   /** Null if there is no array at the path. */
   readonly records: RecordList | null;

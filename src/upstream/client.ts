@@ -36,7 +36,6 @@ import type { Tokens } from './tokens.ts';
 /** An upstream's state for status. */
 export interface UpstreamState {
   readonly throttles: readonly ThrottleState[];
-  /** The end of the upstream. */
   readonly end: UpstreamEnd;
   /** Scopes granted with the current token; null if unknown. */
   readonly grantedScope: string | null;
@@ -105,7 +104,6 @@ export class UpstreamClient implements Upstream {
     };
   }
 
-  /** Its end. */
   get end(): UpstreamEnd {
     return this.endBy(this.announced.all);
   }

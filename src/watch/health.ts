@@ -30,7 +30,6 @@ export interface Ailment {
     | 'not_taking';
   /** The clause after its name. */
   readonly what: string;
-  /** Its last error. */
   readonly error: LastError | null;
   /** The whole sentence for a person. */
   readonly message: string;

@@ -18,7 +18,6 @@ export interface JoinedTailDeps extends Pick<EventTap, 'forms'> {
   readonly check: (wish: TailWish) => void;
   /** The shards that can be tailed now. */
   readonly parts: () => readonly TailPart[];
-  /** All shards. */
   readonly shards: () => readonly number[];
   readonly clock: Clock;
 }

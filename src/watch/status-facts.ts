@@ -156,7 +156,6 @@ const transcoded = z.object({
   refused: count,
 });
 
-/** The end of an upstream. */
 const upstreamEnd = z.object({
   /** Null: never. */
   ends_at: time.default(null),

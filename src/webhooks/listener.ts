@@ -101,7 +101,6 @@ export class Listeners {
   }
 }
 
-/** One address. */
 class Address {
   readonly endpoints = new Map<string, OpenEndpoint>();
   readonly #name: string;

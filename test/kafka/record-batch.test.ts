@@ -6,7 +6,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Compression } from '../../src/contracts/compression.ts';
 import { KafkaRecord } from '../../src/kafka/port.ts';
-import { produceRequest } from '../../src/kafka/record-batch.ts';
+import {
+  type BatchSettings,
+  type PartitionRecords,
+  recordBatch,
+  requestOfBatches,
+} from '../../src/kafka/record-batch.ts';
 
 const settings = {
   ...{ transactionalId: 'once', producerId: 7n, producerEpoch: 3, acks: -1, timeoutMs: 1_000 },
@@ -20,6 +25,18 @@ const record = fc
     uid: fc.stringMatching(/^[0-9a-f]{0,64}$/),
   })
   .map(({ key, value, uid }) => new KafkaRecord(key && Buffer.from(key), value, uid));
+
+/** A request with a batch for each of these partitions. */
+async function produceRequest(
+  parts: readonly PartitionRecords[],
+  given: BatchSettings & { readonly acks: number; readonly timeoutMs: number },
+): Promise<Buffer> {
+  const batches = parts.map(async ({ topic, partition, ...part }) => ({
+    ...{ topic, partition },
+    batch: await recordBatch(part, given),
+  }));
+  return requestOfBatches(await Promise.all(batches), given);
+}
 
 /** What a request has for each partition, in its order. */
 function partsOf(request: Buffer, transactionalId: string) {

@@ -22,7 +22,6 @@ import type { SegmentFile } from './segment-file.ts';
 
 /** Dependencies of the files. */
 export interface PageFilesSettings {
-  /** The path of an event. */
   pathOf(event: Event): string;
   /** Opens a file for the first time. */
   open(path: string): Promise<SegmentFile>;

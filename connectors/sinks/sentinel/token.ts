@@ -25,7 +25,6 @@ export interface Identity {
   readonly proxy?: Secret | undefined;
 }
 
-/** Context of a token request. */
 interface TokenRequestContext {
   readonly tools: Tools;
   /** Start of every error message. */

@@ -27,7 +27,6 @@ export interface Said {
   readonly answer: PostAnswer;
   /** Null: not a collector's response, or one about acknowledgements. */
   readonly said: HecAnswer | null;
-  /** Its cookies. */
   readonly cookies: string | undefined;
 }
 

@@ -69,7 +69,6 @@ export class LakeChecks {
     this.#lakeObjects = new LakeObjects(deps);
   }
 
-  /** The entry of a cut. */
   async cut(index: number, entry: EntryOf<'lake_cut'>): Promise<void> {
     await this.end();
     const isAsked = this.#deps.isAsked(entry.first, entry.last);

@@ -59,7 +59,6 @@ function isChoice(value: Follow | null): value is Exclude<Follow, string> {
   return typeof value === 'object' && value !== null;
 }
 
-/** Paths of all commands. */
 function paths(commands: readonly CompletionCommand[]): readonly string[] {
   return commands.flatMap(({ path }) => (path === '' ? [] : [path]));
 }

@@ -26,7 +26,6 @@ const KEYS_MAX = 1_000;
 
 /** Handles registrations. `onNew` is called for each new target. */
 export class Registrations {
-  readonly #all: RegisteredTarget[] = [];
   readonly #keys = new Map<string, Remembered>();
   readonly #now: () => number;
   readonly #onNew: (registration: RegisteredTarget) => void;
@@ -34,10 +33,6 @@ export class Registrations {
   constructor(now: () => number, onNew: (registration: RegisteredTarget) => void) {
     this.#now = now;
     this.#onNew = onNew;
-  }
-
-  all(): readonly RegisteredTarget[] {
-    return this.#all;
   }
 
   /** Answers a registration request. */
@@ -56,7 +51,6 @@ export class Registrations {
       status: 'active',
       created_at: new Date(this.#now()).toISOString(),
     };
-    this.#all.push(registration);
     this.#onNew(registration);
     const answer = { ...ok(registration), status: 201 };
     if (typeof key === 'string') this.#remember(key, { body: ask.body, answer });
