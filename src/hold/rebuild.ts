@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/index.ts';
-import { openDatabase, openToLook, Statements, storeError } from './database.ts';
+import { openDatabase, Statements, storeError } from './database.ts';
 import { deliveredName } from './delivered.ts';
 import { KnownSinks } from './known-sinks.ts';
 import { type Lock, takeLock } from './lock.ts';
@@ -15,8 +15,6 @@ import { databaseName, databaseSuffixes } from './schema.ts';
 
 /** A rebuilt database. */
 export interface Rebuilt {
-  /** Changed rows of the previous database that were never sent to the log. */
-  readonly lost: number;
   readonly streams: number;
   readonly pages: number;
   /** Offsets that a sink has not passed and that no page has: the log was cut. */
@@ -26,7 +24,6 @@ export interface Rebuilt {
 /** A database under construction. */
 export class Rebuilding {
   readonly #lock: Lock;
-  readonly #lost: number;
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
   #isNew = true;
@@ -35,7 +32,6 @@ export class Rebuilding {
   constructor(dir: string) {
     this.#lock = takeLock(dir);
     try {
-      this.#lost = unsent(join(dir, databaseName));
       const files = databaseSuffixes.map((suffix) => databaseName + suffix);
       for (const name of [...files, deliveredName])
         rmSync(join(dir, name), { force: true, recursive: true });
@@ -64,7 +60,6 @@ export class Rebuilding {
     const count = (table: string) =>
       Number(this.#statements.row(`SELECT count(*) AS n FROM ${table}`)?.n);
     const rebuilt = {
-      lost: this.#lost,
       streams: count('checkpoint'),
       pages: count('page'),
       missing: this.#missing(),
@@ -101,18 +96,5 @@ export class Rebuilding {
     const from = Math.min(...positions);
     const oldest = Number(this.#statements.row('SELECT min(first) AS n FROM page')?.n ?? end);
     return from < oldest ? { from, until: oldest } : null;
-  }
-}
-
-/** Number of unsent rows in the existing database; 0 if it is unreadable. */
-function unsent(path: string): number {
-  try {
-    using database = openToLook(path);
-    // Its identity and end follow from the other rows, and notes are written again.
-    const sql =
-      "SELECT count(DISTINCT json_array(tab, key)) AS n FROM outbox WHERE tab NOT IN ('meta', 'note')";
-    return Number(database.prepare(sql).get()?.n);
-  } catch {
-    return 0;
   }
 }

@@ -296,7 +296,7 @@ async function takeShard(
   ]);
   const shard = await ShardLog.take(kafka, { ...tools, confirm: ownership?.confirm });
   try {
-    const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
+    const { missing, ...rebuilt } = await shard.rebuild(dir);
     tools.log.info('state_rebuilt', 'state rebuilt from Kafka', rebuilt);
     const { note, isTakeover } = noteOwner(dir, kafka, tools.clock.now());
     if (await shard.has(sentTopic(kafka))) await takeOverSent(kafka, { ...tools, dir });
@@ -304,12 +304,6 @@ async function takeShard(
       tools.log.error('kafka_pages_lost', 'Kafka deleted pages that a sink has not delivered', {
         ...missing,
         next: 'Set retention.ms=-1 and retention.bytes=-1 for the topic of the pages. Each stream reports the gap to its sinks. Read the missing time from upstream again if upstream still has it.',
-      });
-    }
-    if (lost > 0) {
-      tools.log.warn('offline_changes_lost', 'offline changes were not replicated to Kafka', {
-        rows: lost,
-        next: 'Repeat these commands now: changes reach Kafka while sluice runs.',
       });
     }
     return { shard, missing, note, isTakeover };

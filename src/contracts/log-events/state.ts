@@ -56,11 +56,6 @@ export const stateEvents = {
     fields: ['from', 'until', 'next'],
     meaning: 'Kafka deleted pages that a sink has not delivered.',
   },
-  offline_changes_lost: {
-    level: 'warn',
-    fields: ['rows', 'next'],
-    meaning: 'Changes that commands made while sluice was stopped were not replicated to Kafka.',
-  },
   kafka_commit_failed: {
     level: 'warn',
     fields: ['shard', 'error'],

@@ -27,7 +27,7 @@ export class Rebuilding {
   }
 
   finish(): Rebuilt {
-    return { lost: 0, streams: 1, pages: this.#rows.size, missing: null };
+    return { streams: 1, pages: this.#rows.size, missing: null };
   }
 
   close(): void {
