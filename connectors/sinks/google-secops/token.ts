@@ -31,6 +31,7 @@ const next = 'Check the sink’s credentials: the JSON key of a service account.
 export class AccountTokens {
   readonly #credentials: Secret;
   readonly #receiver: Omit<HttpReceiver, 'url'>;
+  /** `untilMs` on the monotonic clock. */
   #token: { readonly secret: Secret; readonly untilMs: number } | null = null;
 
   constructor(credentials: Secret, receiver: Omit<HttpReceiver, 'url'>) {
@@ -40,11 +41,12 @@ export class AccountTokens {
 
   /** A valid token as the header of a request; or the reason why there is none. */
   async header(context: PostContext): Promise<Secret | FailedAnswer> {
-    const nowMs = context.tools.clock.now();
-    if (this.#token !== null && nowMs < this.#token.untilMs) return this.#token.secret;
+    const { clock } = context.tools;
+    const askedMs = clock.monotonic();
+    if (this.#token !== null && askedMs < this.#token.untilMs) return this.#token.secret;
     const doing = `${context.doing}: requesting a token`;
     await this.#credentials.refresh();
-    const asked = assertionFor(this.#credentials, nowMs, doing);
+    const asked = assertionFor(this.#credentials, clock.now(), doing);
     if (asked instanceof ExportError) return { outcome: 'refused', scope: 'sink', cause: asked };
     const form = new URLSearchParams({ grant_type: grant, assertion: asked.assertion });
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -67,7 +69,7 @@ export class AccountTokens {
     }
     const { token, lifeMs } = granted;
     const secret = new Secret(() => `Bearer ${token}`);
-    this.#token = { secret, untilMs: nowMs + (lifeMs ?? lifeS * 1_000) - earlyMs };
+    this.#token = { secret, untilMs: askedMs + (lifeMs ?? lifeS * 1_000) - earlyMs };
     return secret;
   }
 

@@ -3,6 +3,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { googleSecOpsSink } from '../../../connectors/sinks/google-secops.ts';
 import { Secret } from '../../../src/contracts/secret.ts';
+import { systemClock } from '../../../src/tools/clock.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { type SecOps, type SecOpsOptions, startSecOps } from '../../support/google-secops.ts';
 import type { HttpAnswer } from '../../support/http-receiver.ts';
@@ -140,6 +141,17 @@ describe('google_secops', () => {
       again: [],
     });
     expect(service.events).toHaveLength(6);
+  });
+
+  test('keeps its token although the clock jumps', async () => {
+    let offsetMs = 0;
+    const clock = { ...systemClock(), now: () => Date.now() + offsetMs };
+    const { service, send } = await opened({}, {}, { tools: testTools(clock) });
+    await send();
+    offsetMs = 7_200_000;
+
+    expect(await send()).toEqual({ outcome: 'delivered' });
+    expect(service.tokens).toBe(1);
   });
 
   test('requests another token after one has expired, and never prints it', async () => {
