@@ -32,6 +32,15 @@ test('a test that passed at another try is reported with its error, location and
   ]);
 });
 
+test('the errors within an error are named', () => {
+  const inner = [{ ...error, message: 'NOT_LEADER' }];
+  const outer = { message: 'Produce failed', errors: inner, cause: { ...error, message: 'reset' } };
+
+  expect(reported({ state: 'passed', errors: [outer] })).toEqual([
+    'tried again: a sink > sends: Produce failed: reset: NOT_LEADER ()\n',
+  ]);
+});
+
 test('a test that passed at once or failed is left to the default reporter', () => {
   expect(reported({ state: 'passed', errors: [] })).toEqual([]);
   expect(reported({ state: 'failed', errors: [error] })).toEqual([]);

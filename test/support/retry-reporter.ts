@@ -8,11 +8,21 @@ export default class RetryReporter implements Reporter {
   onTestCaseResult(test: TestCase): void {
     const { state, errors = [] } = test.result();
     if (state !== 'passed') return;
-    for (const { message, stack = '', diff = '' } of errors) {
+    for (const error of errors) {
+      const { stack = '', diff = '' } = error;
       const place = /\n *at ([^\n]*\/test\/[^\n]*)/.exec(stack)?.[1] ?? '';
-      console.log(`tried again: ${test.fullName}: ${message} (${place})\n${changedIn(diff)}`);
+      const why = messagesOf(error).join(': ');
+      console.log(`tried again: ${test.fullName}: ${why} (${place})\n${changedIn(diff)}`);
     }
   }
+}
+
+type TestError = NonNullable<ReturnType<TestCase['result']>['errors']>[number];
+
+/** The message of an error, and those of its causes: a client of Kafka names the broker's code only there. */
+function messagesOf({ message, cause, errors }: Partial<TestError>): readonly string[] {
+  const inner = [cause, ...(Array.isArray(errors) ? errors : [])];
+  return [message ?? '', ...inner.flatMap((one) => (one ? messagesOf(one) : []))];
 }
 
 /** Only the lines of a comparison that differ. */
