@@ -4,8 +4,9 @@
 // measure what is the whole process's have a process each; all others share processes, which spares each its start. Those
 // that start programs come first since they last longest. SLUICE_TEST_FOREIGN=off leaves out those that need a program of
 // somebody else's, which has to be fetched or built: Kafka, OpenSearch, an S3 server, rsyslog, Chromium, Go.
-// SLUICE_TEST_ONLY=shared runs only the tests that read ../shared where it exists. SLUICE_TEST_REPORT names the
-// file for a JSON report, from which scripts count the tests.
+// SLUICE_TEST_ONLY=shared runs only the tests that read ../shared where it exists. Tests with the tag `long` have a short
+// form beside them; SLUICE_TEST_LONG=1 runs them too, and `npm run test:long` runs only them. SLUICE_TEST_REPORT names
+// the file for a JSON report, from which scripts count the tests.
 import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -38,9 +39,11 @@ class LongestFirst extends BaseSequencer {
 const reportFile = process.env.SLUICE_TEST_REPORT;
 const needingForeignPrograms = importing(/from '[^']*\/cache\.ts'/);
 const readingShared = importing(/\.\.\/shared\/(?:data|contract|\$\{)/);
+const only = process.env.SLUICE_TEST_ONLY;
 const tests = globSync('test/**/*.test.ts', { cwd: import.meta.dirname })
   .filter((file) => process.env.SLUICE_TEST_FOREIGN !== 'off' || !needingForeignPrograms(file))
-  .filter((file) => process.env.SLUICE_TEST_ONLY !== 'shared' || readingShared(file));
+  .filter((file) => only !== 'shared' || readingShared(file))
+  .filter((file) => only !== 'long' || importing(/\['long'\]|@module-tag long/)(file));
 // The change that test/support/kafka.ts makes to kafkajs concerns only its own reader.
 const ofTheProcess = importing(
   /node:worker_threads|\bvi\.|\.prototype\b(?! as OffsetLister)|memoryUsage/,
@@ -63,6 +66,13 @@ export default defineConfig({
     hookTimeout: 1_200_000,
     teardownTimeout: 20_000,
     expect: { poll: { timeout: 300_000, interval: 20 } },
+    tags: [
+      {
+        name: 'long',
+        description: 'the suite has a short form of it',
+        skip: process.env.SLUICE_TEST_LONG !== '1',
+      },
+    ],
     // Real brokers and receivers now and then do what another try does not show; the report says what was tried again, and why.
     retry: process.env.CI === 'true' ? 2 : 0,
     reporters: [

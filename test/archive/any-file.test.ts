@@ -367,7 +367,7 @@ describe('verify of a bucket, with any other content at the location of', () => 
     'a huge object': Buffer.alloc(megabytes * 2 ** 20),
   } as const;
 
-  test('each kind of object: a break that names it', async () => {
+  test('each kind of object: a break that names it', { tags: ['long'] }, async () => {
     const s3 = await sharedS3();
     const stores = { small: await s3.store(), large: await s3.store() };
     for (const [name, body] of small.files) await stores.small.put(name, [body]);

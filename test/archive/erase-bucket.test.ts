@@ -16,6 +16,7 @@ import { readUids } from '../../src/parquet/read.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { anEvent } from '../support/an-event.ts';
 import { runSluice } from '../support/cli.ts';
+import { testSome } from '../support/long.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { s3ServerName } from '../support/s3-program.ts';
 import { openSink } from '../support/sink-opening.ts';
@@ -63,7 +64,7 @@ async function parquetIn(store: ObjectStore): Promise<readonly string[]> {
 
 const erasing = (uid: string) => ['--uid', uid, '--reason', 'request 17', '--yes'];
 
-test.each([
+testSome(1, [
   ['that keeps versions', true],
   ['that keeps none', false],
 ])(
@@ -118,7 +119,9 @@ test.each([
   },
 );
 
-test(`in a bucket of ${name} with locks what they keep stays, and is told with the date`, async () => {
+test(`in a bucket of ${name} with locks what they keep stays, and is told with the date`, {
+  tags: ['long'],
+}, async () => {
   const { bucket, location, store, sluice } = await aPlace(true);
   const lock = { mode: 'COMPLIANCE', retain: hourMs } as const;
   const pages = heldPages(4);
@@ -173,7 +176,9 @@ test(`in a bucket of ${name} with locks a hold is the bucket’s own as well, un
   expect(verified.stdout).toContain('request 17');
 });
 
-test(`in a bucket of ${name} a release lifts no lock of another hold whose file was changed or deleted`, async () => {
+test(`in a bucket of ${name} a release lifts no lock of another hold whose file was changed or deleted`, {
+  tags: ['long'],
+}, async () => {
   const { bucket, location, store, sluice } = await aPlace(true);
   const writer = await aWriter({ store, accept_requests: false });
   await archived(writer, heldPages(2));

@@ -420,7 +420,9 @@ describe('a record that is erased', () => {
   const bytesOf = async (location: string, name: string) =>
     Uint8Array.from(readFileSync(join(location, name))).buffer;
 
-  test('goes from the lake as well, whenever the process is killed', async () => {
+  test('goes from the lake as well, whenever the process is killed', {
+    tags: ['long'],
+  }, async () => {
     const whole = join(tempDir(), 'archive');
     const state: State = { mark: null };
     const first = await aWriter({ store: openDirectory(whole), state });

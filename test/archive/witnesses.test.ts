@@ -12,6 +12,7 @@ import { aSetup } from '../commands/a-setup.ts';
 import { type RunningWitness, startWitness } from '../support/archive/oracles.ts';
 import { runHere, runOnceHere } from '../support/cli.ts';
 import { type HttpAnswer, startHttpReceiver } from '../support/http-receiver.ts';
+import { testSome } from '../support/long.ts';
 import { openSink, someEvents, testTools } from '../support/sink-opening.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { aSigner } from './a-writer.ts';
@@ -190,7 +191,7 @@ const hostile: readonly (readonly [string, (line: string) => HttpAnswer, RegExp]
   ['a reset', () => ({ answer: 'reset' }), /./],
 ];
 
-test.each(hostile)(
+testSome(4, hostile)(
   'a witness that answers %s is reported, and does not affect another',
   async (...given) => {
     const [, answer, text] = given;

@@ -64,7 +64,9 @@ test('one path that leads two processes to two directories: the second one write
   expect(await runHere(verify)).toMatchObject({ exitCode: 0 });
 });
 
-test('one path whose directory is another on each machine: the second one writes nothing', async () => {
+test('one path whose directory is another on each machine: the second one writes nothing', {
+  tags: ['long'],
+}, async () => {
   const { dir, start, archived, grow } = await aCluster();
   const path = join(dir, 'mounted');
   const one = start('one', path);

@@ -1,5 +1,6 @@
 // A state on its way into Kafka beside an archive that is not the one of this state: older, newer, another one, in use, or
 // with a changed mark. Then the writer refuses, or `verify` breaks, or the archive has each record of upstream.
+// @module-tag long
 
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -187,7 +187,9 @@ test('into three shards and back, killed on the way: each sink has each event on
   expect(continued).toHaveLength(names.length);
 }, 600_000);
 
-test('no process works on an interrupted import, and a repeated import resumes it', async () => {
+test('no process works on an interrupted import, and a repeated import resumes it', {
+  tags: ['long'],
+}, async () => {
   const { told: reported, ran, sqlite, kafka, written, place, env, shards } = await aDeployment();
   expect((await reported('run', '-c', sqlite, ...once)).exitCode).toBe(0);
   const whole = await reported('cluster', 'import', '-c', kafka);
@@ -231,4 +233,4 @@ test('no process works on an interrupted import, and a repeated import resumes i
     exitCode: 2,
     all: expect.stringContaining(`has ${shards}`),
   });
-}, 600_000);
+});

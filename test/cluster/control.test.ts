@@ -56,7 +56,9 @@ async function write(topic: string, records: readonly (readonly [string, string 
   await producer.disconnect();
 }
 
-test('a drained process releases its shards in order and accepts none, also after a restart, until undrain', async () => {
+test('a drained process releases its shards in order and accepts none, also after a restart, until undrain', {
+  tags: ['long'],
+}, async () => {
   const { sandbox, uids, prefix, start, command, states, sent } = await aDeployment(200);
   const first = start('sluice-0');
   await first.waitForLine('running');
@@ -126,7 +128,7 @@ test('a drained process releases its shards in order and accepts none, also afte
   expect((await command('cluster', 'undrain', 'sluice-0')).exitCode).toBe(64);
   expect((await again.kill('SIGTERM')).exitCode).toBe(0);
   expect([new Set(uids()).size, uids().length]).toEqual([240, 240]);
-}, 600_000);
+});
 
 test('the owner carries out commands about streams and dead letters once, also if it is killed meanwhile', async () => {
   const picky = 'evt_000000007"';
@@ -201,7 +203,9 @@ test('the owner carries out commands about streams and dead letters once, also i
   expect(third.stderr.join('\n')).not.toContain('stream_rewound');
 }, 600_000);
 
-test('a backfill requested on another machine resumes after a kill of its reader, and is shown, cancelled and ended from there', async () => {
+test('a backfill requested on another machine resumes after a kill of its reader, and is shown, cancelled and ended from there', {
+  tags: ['long'],
+}, async () => {
   const { uids, start, command, sent, sandbox } = await aDeployment(300);
   const first = start('sluice-0');
   await first.waitForLine('running');
@@ -242,7 +246,7 @@ test('a backfill requested on another machine resumes after a kill of its reader
   expect([given.exitCode, given.stderr.includes('audit: cancelled')]).toEqual([1, true]);
   expect((await list()).map(({ state }) => state)).toEqual(['done']);
   await second.kill('SIGKILL');
-}, 600_000);
+});
 
 test('a command on the machine of the owner is in Kafka before the owner has it, and is carried out once if the owner is killed', async () => {
   const { prefix, uids, start, commandOn, sent } = await aDeployment(100);

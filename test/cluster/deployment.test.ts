@@ -92,7 +92,9 @@ test('another deployment is refused at an idle state, and the stored name lets i
   expect(continued.stderr).toContain('this process owns the state in Kafka');
 }, 600_000);
 
-test('a config that shares an upstream is accepted, and what differs is named', async () => {
+test('a config that shares an upstream is accepted, and what differs is named', {
+  tags: ['long'],
+}, async () => {
   const state = await aState();
   const [one, two, three] = [
     await anEdge(5, 'one'),
@@ -110,7 +112,7 @@ test('a config that shares an upstream is accepted, and what differs is named', 
   expect(ran.exitCode, ran.stderr).toBe(0);
   expect(ran.stderr).toContain('the upstreams of the deployment have changed');
   expect(settled.stdout).not.toContain('upstreams added');
-}, 600_000);
+});
 
 test('a state of an older version gets the name of the first process, and a check says so before', async () => {
   const state = await aState();
@@ -150,7 +152,9 @@ function settingsOf(
   };
 }
 
-test('of two deployments that start at once on an empty state exactly one wins, with all its processes', async () => {
+test('of two deployments that start at once on an empty state exactly one wins, with all its processes', {
+  tags: ['long'],
+}, async () => {
   for (let round = 0; round < 5; round += 1) {
     const state = await aState();
     const clock = systemClock();
@@ -177,9 +181,11 @@ test('of two deployments that start at once on an empty state exactly one wins, 
       null,
     ]);
   }
-}, 600_000);
+});
 
-test('two processes of two deployments at once: one runs, the other is refused and delivers nothing', async () => {
+test('two processes of two deployments at once: one runs, the other is refused and delivers nothing', {
+  tags: ['long'],
+}, async () => {
   const state = await aState();
   const configs = [aConfig(state, [await anEdge(events)]), aConfig(state, [await anEdge(events)])];
   const ended = await Promise.all(configs.map(({ run }) => run()));
@@ -188,7 +194,7 @@ test('two processes of two deployments at once: one runs, the other is refused a
   for (const [i, { exitCode }] of ended.entries()) {
     expect(configs[i]?.lines()).toBe(exitCode === 0 ? events : 0);
   }
-}, 600_000);
+});
 
 describe('compareDeployments', () => {
   const stored = { name: 'stored', upstreams: { edge: 'a', ops: 'b' } };

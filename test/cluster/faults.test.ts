@@ -17,6 +17,7 @@ import {
   startKafka,
   startKafkaCluster,
 } from '../support/kafka.ts';
+import { testSome } from '../support/long.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 
 const sessionS = 6;
@@ -79,7 +80,9 @@ sinks:
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
 }, 600_000);
 
-test('three brokers stopped and killed in turn: the state and the sink continue with the next leader, and each event is sent once', async () => {
+test('three brokers stopped and killed in turn: the state and the sink continue with the next leader, and each event is sent once', {
+  tags: ['long'],
+}, async () => {
   const growth = 100;
   const cluster = await startKafkaCluster(3);
   const brokers = cluster.map(({ addresses }) => addresses.plain);
@@ -124,9 +127,11 @@ sinks:
   const uids = (await delivered()).map(({ headers }) => headers.uid);
   expect([new Set(uids).size, uids.length]).toEqual([events, events]);
   expect((await sluice.kill('SIGTERM')).exitCode, sluice.stderr.join('\n')).toBe(0);
-}, 600_000);
+});
 
-test('stopped while Kafka is away the process ends, and uncommitted records are read again', async () => {
+test('stopped while Kafka is away the process ends, and uncommitted records are read again', {
+  tags: ['long'],
+}, async () => {
   const kafka = await startKafka();
   const { sandbox, upstreams, env } = await anEdge(50);
   const dir = tempDir();
@@ -164,9 +169,9 @@ shutdown: { timeout: 1s }
   const again = await runHere(['run', '-c', file, '--once', '--log-level', 'error'], env);
   expect(again.exitCode, again.stderr).toBe(0);
   expect(lines()).toBe(100);
-}, 600_000);
+});
 
-test.each([
+testSome(1, [
   { gone: 'pages', again: false, says: 'there is no topic' },
   { gone: 'state', again: false, says: 'there is no topic' },
   { gone: 'state', again: true, says: 'was recreated while it was in use' },
@@ -227,5 +232,4 @@ sinks:
     expect(other.stderr).not.toContain('the state in Kafka is not whole');
     expect(uids()).toHaveLength(records);
   },
-  600_000,
 );

@@ -64,7 +64,9 @@ sinks: { disk: { type: file, path: "${dir}/{partition}.ndjson", format: json } }
   expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
 }, 300_000);
 
-test('after a takeover no more is requested than the rest of the ceiling', async () => {
+test('after a takeover no more is requested than the rest of the ceiling', {
+  tags: ['long'],
+}, async () => {
   const brokers = await kafkaBrokers();
   const dir = tempDir();
   const { sandbox, upstreams, env } = await anEdge(events);
@@ -117,4 +119,4 @@ status: { listen: "127.0.0.1:0" }
   expect(requested() - before).toBeLessThanOrEqual(requestsMax * 0.1);
   expect(requested()).toBeLessThanOrEqual(requestsMax);
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
-}, 300_000);
+});

@@ -162,7 +162,9 @@ test('positions and refused events of sender processes are taken over once, and 
   expect(look('one', (store) => store.positions().get('hook'))).toBeGreaterThanOrEqual(events);
 });
 
-test('the mark of a sink that has not moved is taken over once, and not put over a newer one', async () => {
+test('the mark of a sink that has not moved is taken over once, and not put over a newer one', {
+  tags: ['long'],
+}, async () => {
   const deployment = await aDeployment();
   const { readAll, config, env, dir, prefix } = deployment;
   await readAll();
@@ -182,7 +184,9 @@ test('the mark of a sink that has not moved is taken over once, and not put over
   expect(await takeOver()).toEqual({ position: 0, mark: { cut: 2 } });
 });
 
-test('an export takes over the position of a sender process that ended after the owner of its shard', async () => {
+test('an export takes over the position of a sender process that ended after the owner of its shard', {
+  tags: ['long'],
+}, async () => {
   const deployment = await aDeployment();
   const { readAll, config, env, dir } = deployment;
   await readAll();
@@ -228,7 +232,9 @@ test('the key is accepted without effect and with a warning, also where the stat
   expect(alone.stdout).toMatch(warning);
 });
 
-test('commands of another machine reach a sink with the key: suspects, dead letters, and a removed sink', async () => {
+test('commands of another machine reach a sink with the key: suspects, dead letters, and a removed sink', {
+  tags: ['long'],
+}, async () => {
   const deployment = await aDeployment();
   const { config, env, hook, start, accept, accepted, letters, onDisk, dir, prefix } = deployment;
   const command = async (...words: string[]) => {

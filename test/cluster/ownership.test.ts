@@ -205,7 +205,9 @@ test('suspended since it became the owner, it does not fence its successor', asy
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
 }, 180_000);
 
-test('suspended for longer than its session it continues only if no other process has worked, though the group has no other member', async () => {
+test('suspended for longer than its session it continues only if no other process has worked, though the group has no other member', {
+  tags: ['long'],
+}, async () => {
   const brokers = (await kafkaBrokers()).map(parseHostPort).filter((one) => one !== null);
   const settings = {
     ...{ brokers, prefix: `p-${crypto.randomUUID()}`, sessionMs: 6_000 },
@@ -248,7 +250,7 @@ test('suspended for longer than its session it continues only if no other proces
   expect(lost).toEqual([]);
   await expect(first.log.confirm()).rejects.toMatchObject({ code: 'state_locked' });
   await expect(first.log.commit(note('stale'))).rejects.toMatchObject({ code: 'state_locked' });
-}, 180_000);
+});
 
 /** A clock whose sleeps continue while the process is suspended. */
 function aSleeper() {

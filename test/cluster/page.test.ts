@@ -32,7 +32,9 @@ const isIn = (id: string, text: string) =>
   `document.getElementById('${id}').textContent.includes(${JSON.stringify(text)})`;
 const patienceMs = 60_000;
 
-test('a standby shows the owner and the progress of its sinks, and after a takeover the fenced process', async () => {
+test('a standby shows the owner and the progress of its sinks, and after a takeover the fenced process', {
+  tags: ['long'],
+}, async () => {
   const brokers = JSON.stringify(await kafkaBrokers());
   const prefix = `p-${crypto.randomUUID()}`;
   const { sandbox, upstreams, env } = await anEdge(events);
@@ -104,7 +106,7 @@ status: { listen: "127.0.0.1:0" }
     [],
   );
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
-}, 300_000);
+});
 
 test('with several shards each page has the tail of its own shards, names the owners of the others, and shows all', async () => {
   const brokers = JSON.stringify(await kafkaBrokers());
@@ -214,7 +216,9 @@ status: { listen: "127.0.0.1:0" }
   }
 }, 300_000);
 
-test('while Kafka is away pages report it and keep their values; a stopping process does not wait for Kafka', async () => {
+test('while Kafka is away pages report it and keep their values; a stopping process does not wait for Kafka', {
+  tags: ['long'],
+}, async () => {
   const kafka = await startKafka();
   const { upstreams, env } = await anEdge(events);
   const dir = tempDir();
@@ -271,4 +275,4 @@ shutdown: { timeout: 1s }
   const [before, last] = reported().slice(-2);
   expect(last).toEqual({ ...before, error: last.error });
   expect(last.error).toEqual({ message: expect.any(String), next: expect.any(String) });
-}, 300_000);
+});

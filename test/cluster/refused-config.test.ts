@@ -3,11 +3,12 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { type RunningSluice, startSluice } from '../support/cli.ts';
 import { someEdges } from '../support/edges.ts';
 import { type HttpReceiver, startHttpReceiver } from '../support/http-receiver.ts';
 import { kafkaBrokers } from '../support/kafka.ts';
+import { testSome } from '../support/long.ts';
 import { freePort, tempDir, waitUntil } from '../support/temp.ts';
 
 const names = ['east', 'west'];
@@ -24,7 +25,7 @@ function receivedBy({ requests }: HttpReceiver): ReadonlySet<string> {
 const linesOf = ({ stderr }: RunningSluice, event: string) =>
   stderr.filter((line) => line.includes(`"event":"${event}"`));
 
-test.each([
+testSome(1, [
   ['has a fault', (text: string) => text.replace('sources:', 'sauces:')],
   ['drops a sink', (text: string) => text.replace(/^ {2}es: .*\n/m, '')],
 ])(
@@ -85,5 +86,4 @@ status: { listen: 127.0.0.1:${ports[instance]} }
     expect((await two.kill('SIGTERM')).exitCode).toBe(0);
     for (const each of Object.values(receivers)) await each.close();
   },
-  300_000,
 );

@@ -20,7 +20,7 @@ function receivedBy({ requests }: HttpReceiver): ReadonlySet<string> {
   );
 }
 
-test('a sink that the second process lacks loses nothing to it', async () => {
+test('a sink that the second process lacks loses nothing to it', { tags: ['long'] }, async () => {
   const brokers = await kafkaBrokers();
   const prefix = `p-${crypto.randomUUID()}`;
   const { sandbox, upstreams, env } = await anEdge(300);

@@ -4,11 +4,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { type RunningSluice, startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
+import { testSome } from '../support/long.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
@@ -23,7 +24,7 @@ const workersOf = ({ stderr }: RunningSluice): readonly number[] =>
     .filter((line) => line.includes('shard_worker_started'))
     .map((line) => (JSON.parse(line) as { readonly pid: number }).pid);
 
-test.each([
+testSome(1, [
   { of: 'a state of one shard', shards: 1, workers: true },
   { of: 'several shards, with its workers', shards: 50, workers: true },
   { of: 'several shards, without its workers', shards: 50, workers: false },
@@ -100,5 +101,4 @@ sinks:
     // written the same batch: a file with its position in Kafka is at least once.
     expect(uids.length - new Set(uids).size).toBeLessThanOrEqual(10);
   },
-  400_000,
 );

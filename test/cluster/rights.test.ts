@@ -116,7 +116,9 @@ sinks:
   return { admin, grant, sandbox, env, dir, config, check, ends, run };
 }
 
-test('the rights that are printed are enough, and each one that lacks is named', async () => {
+test('the rights that are printed are enough, and each one that lacks is named', {
+  tags: ['long'],
+}, async () => {
   const { admin, grant, sandbox, env, dir, config, check, ends, run } = await aDeployment();
   const file = config('acls');
   const bare = await check(file);
@@ -167,7 +169,7 @@ test('the rights that are printed are enough, and each one that lacks is named',
   expect(wrong.exitCode).toBe(3);
   expect(wrong.stdout).toContain('Check state.kafka.sasl');
   expect(wrong.stdout).not.toContain('another');
-}, 600_000);
+});
 
 test('a state of older versions with several shards needs the right to read their groups', async () => {
   const { grant, env, config, ends } = await aDeployment();
@@ -199,4 +201,4 @@ test('a state of older versions with several shards needs the right to read thei
   if (group === undefined) throw new Error('a right to a group is printed');
   await grant([{ ...group, resourcePatternType: ResourcePatternTypes.PREFIXED }]);
   await waitUntil(async () => (await runShared()).exitCode === 0, { what: 'a run with the right' });
-}, 600_000);
+});

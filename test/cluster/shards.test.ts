@@ -167,7 +167,7 @@ test('three processes share three upstreams: others continue the work of a stopp
   expect((await here(...verify)).exitCode).not.toBe(0);
 }, 600_000);
 
-test('held events of a shard without sources are delivered', async () => {
+test('held events of a shard without sources are delivered', { tags: ['long'] }, async () => {
   const brokers = await kafkaBrokers();
   const [nobody] = await freePorts(1);
   const topic = await newTopic('left');
@@ -209,9 +209,11 @@ sinks: { lake: { type: kafka, brokers: ${JSON.stringify(sink)}, topic: ${topic},
   const ofUpstream = records.filter(({ value }) => !value.includes('"log_name":"sluice"'));
   const uids = new Set(ofUpstream.map(({ headers }) => headers.uid));
   expect([uids.size, ofUpstream.length]).toEqual([2 * events, 2 * events]);
-}, 300_000);
+});
 
-test('a shard that a changed config brings is served, and what only starters set is refused', async () => {
+test('a shard that a changed config brings is served, and what only starters set is refused', {
+  tags: ['long'],
+}, async () => {
   const brokers = JSON.stringify(await kafkaBrokers());
   const topic = await newTopic('reload');
   const [east, west] = await Promise.all([anEdge(events, 'east'), anEdge(events, 'west')]);
@@ -249,4 +251,4 @@ sinks: { lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json
   const again = startSluice(['run', '-c', file], { env });
   await again.waitForLine('shard started in a worker process');
   expect((await again.kill('SIGTERM')).exitCode, again.stderr.join('\n')).toBe(0);
-}, 300_000);
+});

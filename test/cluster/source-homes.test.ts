@@ -150,7 +150,9 @@ test('a successor on an upstream that has its state in another shard is refused,
   expect(await delivered()).toEqual(more);
 }, 600_000);
 
-test('a state that is exported and imported has each source where the new config reads it', async () => {
+test('a state that is exported and imported has each source where the new config reads it', {
+  tags: ['long'],
+}, async () => {
   const { pair, write, file, delivered, once, prefix, shardOf, homes } = await aDeployment();
   pair.addMany(30);
   expect((await once()).exitCode).toBe(0);
@@ -165,9 +167,11 @@ test('a state that is exported and imported has each source where the new config
 
   expect([after.exitCode, await delivered()], after.stderr).toEqual([0, whole]);
   expect([shardOf('tickets'), shardOf('new_audit')]).toEqual([homes.old_audit, homes.old_audit]);
-}, 300_000);
+});
 
-test('after the move the old source may go once the shard is pinned', async () => {
+test('after the move the old source may go once the shard is pinned', {
+  tags: ['long'],
+}, async () => {
   const { pair, file, write, homes, delivered, once, shardOf } = await aDeployment();
   write({ succeeds: true, without: ['tickets'] });
   pair.addMany(30);
@@ -189,9 +193,11 @@ test('after the move the old source may go once the shard is pinned', async () =
 
   expect(after.exitCode, after.stderr).toBe(0);
   expect(await delivered()).toMatchObject({ lost: [], repeated: [] });
-}, 300_000);
+});
 
-test('a state of an older version says nothing of its sources, and is looked through', async () => {
+test('a state of an older version says nothing of its sources, and is looked through', {
+  tags: ['long'],
+}, async () => {
   const { pair, write, delivered, once, brokers, prefix, homes } = await aDeployment();
   pair.addMany(30);
   expect((await once()).exitCode).toBe(0);
@@ -211,4 +217,4 @@ test('a state of an older version says nothing of its sources, and is looked thr
   write();
   const after = await once();
   expect([after.exitCode, await delivered()], after.stderr).toEqual([0, whole]);
-}, 300_000);
+});

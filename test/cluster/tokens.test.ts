@@ -96,9 +96,7 @@ test.each([
   ['gives tokens that the broker rejects', grant(-3_600, 3_600), 'rejected the token'],
 ] as const)(
   'the token endpoint %s for longer than a token lasts: the process continues after that, and each event is there once',
-  {
-    timeout: 300_000,
-  },
+  { tags: ['long'] },
   async (_, fault, report) => {
     const endpoint = await startHttpReceiver({ answer: () => grant(tokenS) });
     const { file, env, grow, topics } = await aConfig(endpoint, `p-${crypto.randomUUID()}`, 20);

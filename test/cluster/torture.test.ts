@@ -7,7 +7,9 @@ import { clusterReportOf, runClusterTorture } from '../torture/cluster/torture.t
 
 const seed = Number(process.env.SLUICE_TORTURE_SEED ?? 1);
 
-test(`three processes lose and repeat nothing while they, Kafka and upstream break (seed ${seed})`, async () => {
+test(`three processes lose and repeat nothing while they, Kafka and upstream break (seed ${seed})`, {
+  tags: ['long'],
+}, async () => {
   const story: string[] = [];
 
   const result = await runClusterTorture({ seed, forMs: 20_000, tell: (line) => story.push(line) });
@@ -15,4 +17,4 @@ test(`three processes lose and repeat nothing while they, Kafka and upstream bre
   expect(result.findings, [...story, result.dir].join('\n')).toEqual([]);
   expect(result.records).toBeGreaterThan(500);
   console.log(clusterReportOf(result).join('\n'));
-}, 600_000);
+});

@@ -1,5 +1,6 @@
 // The upgrade of a state of several shards from a version whose shards have a group each, on a real Apache Kafka: processes of
 // both versions never work beside each other.
+// @module-tag long
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -12,7 +12,9 @@ import { tempDir } from '../support/temp.ts';
 const names = ['east', 'south'];
 const dayMs = 86_400_000;
 
-test('each upstream reports its end once, over shards and processes', async () => {
+test('each upstream reports its end once, over shards and processes', {
+  tags: ['long'],
+}, async () => {
   const brokers = JSON.stringify(await kafkaBrokers());
   const topic = await newTopic('ends');
   const prefix = `p-${crypto.randomUUID()}`;
@@ -58,4 +60,4 @@ sinks:
   expect(shown.toSorted((a, b) => a.name.localeCompare(b.name))).toMatchObject(
     names.map((name) => ({ name, ends_at: ends, days_left: 20 })),
   );
-}, 180_000);
+});

@@ -1,5 +1,6 @@
 // The image of a release, without a container engine: the test reads its layout as an engine does, and runs its program in
 // a root directory with the files of the image only, as the user of the image.
+// @module-tag long
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,5 +1,6 @@
 // The rpm, in a root directory of its own: installed, upgraded with events in the state, and erased (state and an edited
 // config survive). rpm of Debian runs it there, so the dependencies are not resolved. The deb has the same files.
+// @module-tag long
 
 import { spawnSync } from 'node:child_process';
 import {

@@ -1,5 +1,6 @@
 // The deb, in a root directory of its own with Debian's essential packages: installed, upgraded with events in the state,
 // removed (the state survives) and purged. There is no systemd in it, so the test starts the program as the unit does.
+// @module-tag long
 
 import { spawnSync } from 'node:child_process';
 import {

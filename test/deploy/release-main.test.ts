@@ -1,5 +1,6 @@
 // `npm run release` as a maintainer runs it, in a checkout of its own with one platform: its files, bills, provenance and
 // signature, the commands of SECURITY.md and README, and each refusal. SLUICE_TEST_LONG=1 builds twice.
+// @module-tag long
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

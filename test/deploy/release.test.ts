@@ -55,7 +55,7 @@ afterAll(() => rmSync(copy, { recursive: true }));
 
 const program = () => shared.file;
 
-test('two builds in two directories give the same bytes', async () => {
+test('two builds in two directories give the same bytes', { tags: ['long'] }, async () => {
   const another = await builtBy(join(copy, builder), join(copy, 'out'));
 
   expect(shared.sums).toMatch(/^[0-9a-f]{64} [0-9a-f]{64}\n$/);

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
+import { testSome } from '../support/long.ts';
 import { tempDir } from '../support/temp.ts';
 import { type ShortVerifier, shortVerifiers, verifierOf, verifiersDir } from './short-verifiers.ts';
 import { cases, caseVkey, writeCases } from './verifier-cases.ts';
@@ -127,7 +128,7 @@ test('each mutant’s text is in the program', () => {
   for (const mutant of mutants) expect(mutated(mutant)).not.toBe('');
 });
 
-test.each(tried)('$of: $what', async (mutant) => {
+testSome(2, tried)('$of: $what', async (mutant) => {
   const name = mutant.of === 'verify.py' ? 'python' : 'go';
   // shortVerifiers() has reported why it cannot run.
   if (!names.includes(name)) return;

@@ -91,7 +91,9 @@ test('a state that is older, by a copy or a lost log of its database, or lost: i
   expect((await archived()).size).toBeGreaterThanOrEqual(firstEvents + 200);
 });
 
-test('a clock that goes back over midnight, beside a copy of the state from before', async () => {
+test('a clock that goes back over midnight, beside a copy of the state from before', {
+  tags: ['long'],
+}, async () => {
   const { at, configure, archived, once, grow, killedAt, putBack, copy } = await anArchiveJourney();
   const config = configure();
   const clock = at('clock.mjs');
@@ -165,7 +167,9 @@ test('an archive that is gone, cut, or another’s is refused unchanged, and res
   expect(new Set([...first, ...second]).size).toBe(firstEvents + 100);
 });
 
-test('of two processes that resume from copies of one state, the archive has one, and whole', async () => {
+test('of two processes that resume from copies of one state, the archive has one, and whole', {
+  tags: ['long'],
+}, async () => {
   const { configure, archived, grow, copy, start } = await anArchiveJourney();
   const first = start(configure());
   const has = (count: number, what: string) =>
@@ -191,6 +195,7 @@ const canMount = canMountTmpfs('an archive on a full disk');
 
 test.skipIf(!canMount)(
   'a disk that is full, and one that is read-only: it is reported, and nothing is lost',
+  { tags: ['long'] },
   async () => {
     const { at, configure, archived, once, grow, env } = await anArchiveJourney();
     const config = configure();

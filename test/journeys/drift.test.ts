@@ -12,7 +12,9 @@ import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 const path = '/api/threat-protection/v1/companies/c-1/block-list-entries';
 const withinMs = 2_000;
 
-test('sluice that is killed finds each planted change once, and no other', async () => {
+test('sluice that is killed finds each planted change once, and no other', {
+  tags: ['long'],
+}, async () => {
   const dir = tempDir();
   const sandbox = await startSandbox({ events: 300, logs: 0, rate: 8, firewallEveryS: 0 });
   afterThisTest(() => sandbox.close());

@@ -11,7 +11,9 @@ import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts'
 const companies = 100;
 const lists = ['web', 'dns'];
 
-test('a program that is killed writes each record once into the file of its company', async () => {
+test('a program that is killed writes each record once into the file of its company', {
+  tags: ['long'],
+}, async () => {
   const { upstream, url, close } = await startManyCompanies({ companies, recordEveryMs: 1_000 });
   afterThisTest(close);
   const dir = tempDir('file-companies-');

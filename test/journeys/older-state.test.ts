@@ -53,7 +53,9 @@ test('a state that is put back, or lost, neither cuts the file nor repeats in it
   }
 });
 
-test('a log of the database that is removed after a kill is reported, and repeats nothing in the file', async () => {
+test('a log of the database that is removed after a kill is reported, and repeats nothing in the file', {
+  tags: ['long'],
+}, async () => {
   const { state, once, start, grow, uids } = await aFileJourney();
   await once();
   grow(events / 2);

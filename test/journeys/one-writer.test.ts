@@ -6,6 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { aSetup, auditPath, type Setup } from '../commands/a-setup.ts';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
+import { testSome } from '../support/long.ts';
 import { waitUntil } from '../support/temp.ts';
 
 /** The note beside a file that names its owner. */
@@ -59,7 +60,7 @@ test('a second process writes nothing to the file of the first, and takes over a
   expect(new Set(whileFirst).size).toBe(350);
 });
 
-test.each([
+testSome(1, [
   { what: 'a symbolic link', name: 'soft.ndjson', link: symlinkSync },
   { what: 'a hard link', name: 'hard.ndjson', link: linkSync },
   {

@@ -7,10 +7,11 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect } from 'vitest';
 import { listen } from '../connectors/sinks/syslog-receivers.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { type ReceivedRequest, startHttpReceiver } from '../support/http-receiver.ts';
+import { testSome } from '../support/long.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { askedOf } from '../support/s3-front.ts';
 import { s3ServerName } from '../support/s3-program.ts';
@@ -61,7 +62,7 @@ const kills = [
 ] as const;
 
 describe(`s3 sink at ${name}`, () => {
-  test.each(['in time', 'late'] as const)(
+  testSome(1, ['in time', 'late'])(
     'a program killed within an upload in parts has each event in exactly one object (%s)',
     async (how) => {
       const dir = tempDir();

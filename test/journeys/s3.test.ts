@@ -10,6 +10,7 @@ import { readParquet } from '../../src/parquet/read.ts';
 import { objectBytes } from '../parquet/object-bytes.ts';
 import { aJourney } from '../support/a-journey.ts';
 import { type ReceivedRequest, startHttpReceiver } from '../support/http-receiver.ts';
+import { testSome } from '../support/long.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { askedOf } from '../support/s3-front.ts';
 import { s3ServerName } from '../support/s3-program.ts';
@@ -111,7 +112,7 @@ const killsBetweenTables: typeof kills = [
 ];
 
 describe(`s3 sink at ${name}`, () => {
-  test.each(['zstd', 'parquet', 'by source'] as const)(
+  testSome(1, ['zstd', 'parquet', 'by source'])(
     'a program killed at each step has each event in exactly one object (%s)',
     async (how) => {
       const journey = await anS3Journey(how);
@@ -157,7 +158,9 @@ describe(`s3 sink at ${name}`, () => {
     },
   );
 
-  test('a state that is put back, or lost, repeats nothing, and is reported', async () => {
+  test('a state that is put back, or lost, repeats nothing, and is reported', {
+    tags: ['long'],
+  }, async () => {
     const { state, copy, once, grow, uids, objects } = await anS3Journey('gzip');
     await once();
     cpSync(state, copy, { recursive: true });

@@ -10,7 +10,7 @@ const events = 30_000;
 const kills = 4;
 const step = events / (2 * kills + 2);
 
-test('sluice and indexers that are killed lose no event', async () => {
+test('sluice and indexers that are killed lose no event', { tags: ['long'] }, async () => {
   const splunk = await startSplunk({ pollsInVain: 1, truncate: 0 });
   const { sandbox, configure, ...journey } = await aJourney({
     ...{ events, source: 'every: 1s, page_limit: 1000', env: { TOKEN: splunkTokens.acked.token } },

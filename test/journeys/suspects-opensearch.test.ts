@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { runHere, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
+import { testSome } from '../support/long.ts';
 import { type OpenSearch, startOpenSearch } from '../support/opensearch.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
@@ -74,7 +75,9 @@ async function countOf(cluster: OpenSearch, indices: string): Promise<number> {
   return count ?? 0;
 }
 
-test('a cluster at its shard limit keeps only events of today waiting, and gets them once the limit is lifted', async () => {
+test('a cluster at its shard limit keeps only events of today waiting, and gets them once the limit is lifted', {
+  tags: ['long'],
+}, async () => {
   const now = Date.now();
   const { config, add, sink } = await journey(cluster);
   add('yesterday', 20, now - dayMs);
@@ -125,9 +128,9 @@ test('a cluster at its shard limit keeps only events of today waiting, and gets 
     },
   ]);
   expect(await sink()).toMatchObject({ dead_letters: 0, suspects: null });
-}, 300_000);
+});
 
-test.each([
+testSome(1, [
   [
     'whose ingest pipeline is deleted',
     ', pipeline: tidy',
@@ -171,5 +174,4 @@ test.each([
     expect(during.error.message).toMatch(/index t-\d.*|pipeline/);
     expect(await sink()).toMatchObject({ dead_letters: 0, suspects: null });
   },
-  300_000,
 );

@@ -6,10 +6,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { runHere, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { kafkaBrokers } from '../support/kafka.ts';
+import { testSome } from '../support/long.ts';
 import { startMovingUpstreams } from '../support/moving/upstreams.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
@@ -20,9 +21,9 @@ interface Situation {
 }
 
 const situations: readonly Situation[] = [
-  { name: 'a stopped process', isOnKafka: false, isRunning: false },
   { name: 'a running process', isOnKafka: false, isRunning: true },
   { name: 'a remote process', isOnKafka: true, isRunning: true },
+  { name: 'a stopped process', isOnKafka: false, isRunning: false },
   { name: 'no process', isOnKafka: true, isRunning: false },
 ];
 
@@ -170,112 +171,108 @@ const rows = ({ isRunning, isOnKafka }: Situation): readonly Row[] => [
   ],
 ];
 
-test.each(situations)(
-  'each command prints the same of $name',
-  async (situation) => {
-    const { isOnKafka, isRunning } = situation;
-    const dir = tempDir();
-    const pair = await startMovingUpstreams({ pageMax: 20 });
-    const marks = pair
-      .addMany(records)
-      .slice(0, 2)
-      .map(({ mark }) => mark);
-    const receiver = await startHttpReceiver();
-    receiver.answer(({ body }) => {
-      const isRefused = marks.some((mark) => body.includes(mark));
-      return { answer: 'reply', status: isRefused ? 400 : 200 };
-    });
-    const kafka = {
-      brokers: await kafkaBrokers(),
-      prefix: `p-${crypto.randomUUID()}`,
-      session_timeout: '6s',
-    };
-    const config = (instance: string) => {
-      const usual = { type: 'logs', every: '100ms', rewind_every: '1s', reconcile_every: '1s' };
-      const file = join(dir, `${instance}.yaml`);
-      const text = {
-        state: { dir: join(dir, instance), ...(isOnKafka && { kafka: { ...kafka, instance } }) },
-        upstreams: pair.upstreams,
-        sources: {
-          old_audit: {
-            ...{ ...usual, upstream: 'old', path: '/audit', time: ['eventTime'] },
-            pagination: { style: 'page', page_param: 'page', size_param: 'page_size' },
-          },
-          new_audit: {
-            ...{ ...usual, upstream: 'new', path: '/api/logs/v1/audit', time: ['event_time'] },
-            ...{ pagination: { style: 'cursor' } },
-            succeeds: { source: 'old_audit', patience: '1m', overlap: '1s' },
-          },
+testSome(2, situations)('each command prints the same of $name', async (situation) => {
+  const { isOnKafka, isRunning } = situation;
+  const dir = tempDir();
+  const pair = await startMovingUpstreams({ pageMax: 20 });
+  const marks = pair
+    .addMany(records)
+    .slice(0, 2)
+    .map(({ mark }) => mark);
+  const receiver = await startHttpReceiver();
+  receiver.answer(({ body }) => {
+    const isRefused = marks.some((mark) => body.includes(mark));
+    return { answer: 'reply', status: isRefused ? 400 : 200 };
+  });
+  const kafka = {
+    brokers: await kafkaBrokers(),
+    prefix: `p-${crypto.randomUUID()}`,
+    session_timeout: '6s',
+  };
+  const config = (instance: string) => {
+    const usual = { type: 'logs', every: '100ms', rewind_every: '1s', reconcile_every: '1s' };
+    const file = join(dir, `${instance}.yaml`);
+    const text = {
+      state: { dir: join(dir, instance), ...(isOnKafka && { kafka: { ...kafka, instance } }) },
+      upstreams: pair.upstreams,
+      sources: {
+        old_audit: {
+          ...{ ...usual, upstream: 'old', path: '/audit', time: ['eventTime'] },
+          pagination: { style: 'page', page_param: 'page', size_param: 'page_size' },
         },
-        sinks: {
-          disk: { type: 'file', path: join(dir, 'events.ndjson') },
-          post: { type: 'http', url: receiver.url, format: 'json' },
+        new_audit: {
+          ...{ ...usual, upstream: 'new', path: '/api/logs/v1/audit', time: ['event_time'] },
+          ...{ pagination: { style: 'cursor' } },
+          succeeds: { source: 'old_audit', patience: '1m', overlap: '1s' },
         },
-      };
-      writeFileSync(file, JSON.stringify(text));
-      return file;
+      },
+      sinks: {
+        disk: { type: 'file', path: join(dir, 'events.ndjson') },
+        post: { type: 'http', url: receiver.url, format: 'json' },
+      },
     };
-    const own = config('own');
-    const elsewhere = isOnKafka ? config('elsewhere') : own;
-    const command = (...words: readonly string[]) => runHere([...words, '-c', elsewhere]);
-    const lines = async (...words: readonly string[]) =>
-      (await command(...words)).stdout.split('\n').slice(0, -1);
+    writeFileSync(file, JSON.stringify(text));
+    return file;
+  };
+  const own = config('own');
+  const elsewhere = isOnKafka ? config('elsewhere') : own;
+  const command = (...words: readonly string[]) => runHere([...words, '-c', elsewhere]);
+  const lines = async (...words: readonly string[]) =>
+    (await command(...words)).stdout.split('\n').slice(0, -1);
 
-    const sluice = startSluice(['run', '-c', own]);
-    await sluice.waitForLine('running');
-    pair.addMany(later, { timeMs: Date.now() });
-    let seen = '';
-    const isReady = async () => {
-      const letters = await lines('dead-letters', 'list', '--json');
-      const { sinks } = JSON.parse((await command('sinks', '--json')).stdout);
-      const { sources } = JSON.parse((await command('succession', '--json')).stdout);
-      seen = JSON.stringify({ letters: letters.length, sinks, sources });
-      const isSent = sinks.every(({ pending }: { pending: number }) => pending === 0);
-      return isSent && letters.length === 2 && sources[0]?.phase === 'ready' && letters;
-    };
-    const letters = await waitUntil(isReady, {
-      what: () => `all to be sent: ${seen}`,
+  const sluice = startSluice(['run', '-c', own]);
+  await sluice.waitForLine('running');
+  pair.addMany(later, { timeMs: Date.now() });
+  let seen = '';
+  const isReady = async () => {
+    const letters = await lines('dead-letters', 'list', '--json');
+    const { sinks } = JSON.parse((await command('sinks', '--json')).stdout);
+    const { sources } = JSON.parse((await command('succession', '--json')).stdout);
+    seen = JSON.stringify({ letters: letters.length, sinks, sources });
+    const isSent = sinks.every(({ pending }: { pending: number }) => pending === 0);
+    return isSent && letters.length === 2 && sources[0]?.phase === 'ready' && letters;
+  };
+  const letters = await waitUntil(isReady, {
+    what: () => `all to be sent: ${seen}`,
+    everyMs: 500,
+  });
+  const [first] = letters.map((line: string) => JSON.parse(line) as { readonly uid: string });
+  receiver.answer({ answer: 'reply', status: 200 });
+  if (!isRunning) {
+    await sluice.kill();
+    // The group lists a process that has ended until its session is over.
+    await waitUntil(async () => (await lines('status'))[0]?.startsWith('not running'), {
+      what: 'no process to be listed',
       everyMs: 500,
     });
-    const [first] = letters.map((line: string) => JSON.parse(line) as { readonly uid: string });
-    receiver.answer({ answer: 'reply', status: 200 });
-    if (!isRunning) {
-      await sluice.kill();
-      // The group lists a process that has ended until its session is over.
-      await waitUntil(async () => (await lines('status'))[0]?.startsWith('not running'), {
-        what: 'no process to be listed',
-        everyMs: 500,
-      });
-    }
+  }
 
-    const print = async (words: string): Promise<Row> => {
-      const args = words.replace('FIRST', first?.uid ?? '').split(' ');
-      const { stdout, stderr, exitCode } = await command(...args);
-      const lines = plain(`${stdout}${stderr}`).split(' | ');
-      const [name = ''] = args;
-      const some = stable[name === 'checkpoint' ? args.slice(0, 2).join(' ') : name];
-      const text = lines.filter((line) => some?.test(line) ?? true).join(' | ');
-      return [words, exitCode ?? -1, text];
-    };
-    const printed: Row[] = [];
-    for (const row of rows(situation)) {
-      const [words] = row;
-      let found = await print(words);
-      // Events of the running process may arrive at any time, and their positions are stored a moment later.
-      const end = performance.now() + settledMs;
-      while (changesNothing.test(words) && !isDeepStrictEqual(found, row)) {
-        if (performance.now() > end) break;
-        await delay(500);
-        found = await print(words);
-      }
-      printed.push(found);
+  const print = async (words: string): Promise<Row> => {
+    const args = words.replace('FIRST', first?.uid ?? '').split(' ');
+    const { stdout, stderr, exitCode } = await command(...args);
+    const lines = plain(`${stdout}${stderr}`).split(' | ');
+    const [name = ''] = args;
+    const some = stable[name === 'checkpoint' ? args.slice(0, 2).join(' ') : name];
+    const text = lines.filter((line) => some?.test(line) ?? true).join(' | ');
+    return [words, exitCode ?? -1, text];
+  };
+  const printed: Row[] = [];
+  for (const row of rows(situation)) {
+    const [words] = row;
+    let found = await print(words);
+    // Events of the running process may arrive at any time, and their positions are stored a moment later.
+    const end = performance.now() + settledMs;
+    while (changesNothing.test(words) && !isDeepStrictEqual(found, row)) {
+      if (performance.now() > end) break;
+      await delay(500);
+      found = await print(words);
     }
-    if (isRunning) expect((await sluice.kill()).exitCode).toBe(0);
+    printed.push(found);
+  }
+  if (isRunning) expect((await sluice.kill()).exitCode).toBe(0);
 
-    expect(printed).toEqual(rows(situation));
-  },
-  900_000,
-);
+  expect(printed).toEqual(rows(situation));
+});
 
 /** Commands that can be repeated, and how long until they print what is settled. */
 const changesNothing =

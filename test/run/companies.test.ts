@@ -115,7 +115,9 @@ test('companies are added, leave and return while it runs, without loss, repetit
   expect(exitCode).toBe(0);
 });
 
-test('a file that would remove many, is empty or is missing changes nothing; a restart applies it', async () => {
+test('a file that would remove many, is empty or is missing changes nothing; a restart applies it', {
+  tags: ['long'],
+}, async () => {
   const setup = await aSetup();
   const { put, grow, logsOf, config, file } = setup;
   put(ids(1, 40));

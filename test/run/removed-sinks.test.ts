@@ -116,7 +116,9 @@ test('a sink that a reload drops resumes at its position when a reload brings it
   expect(received(setup)).toHaveLength(600);
 });
 
-test('a sink that returns after its time resumes at the oldest page held and reports the gap', async () => {
+test('a sink that returns after its time resumes at the oldest page held and reports the gap', {
+  tags: ['long'],
+}, async () => {
   const setup = await aSetupWithPost({ sandbox: { events: 600 } });
   edit(setup, (text) => text.replace('state: {', 'state: { removed_sinks: 0s,'));
   await runWithPost(setup, 600);
@@ -146,7 +148,9 @@ test('a sink that returns after its time resumes at the oldest page held and rep
   expect(received(setup)).toHaveLength(101);
 });
 
-test('a full spool releases the pages that only a removed sink needs, and polling resumes', async () => {
+test('a full spool releases the pages that only a removed sink needs, and polling resumes', {
+  tags: ['long'],
+}, async () => {
   const setup = await aSetupWithPost({ sandbox: { events: 2_000 } });
   edit(setup, (text) => text.replace('state: {', 'state: { max_bytes: 1MiB,'));
   await runWithPost(setup, 700);

@@ -1,7 +1,8 @@
 // Both readings of the documents: the unified API ends, or a still older one with camelCase names, integer ids, numbered pages
 // and an API key. Each kind of source moves from either to the services API: shadow, differences by name, cutover, a kill.
 
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
+import { testSome } from '../support/long.ts';
 import { waitUntil } from '../support/temp.ts';
 import { type Forms, repeatedIn, type TwoForms, twoForms } from './two-forms.ts';
 
@@ -34,7 +35,7 @@ function idsFrom(forms: TwoForms, count: number): readonly string[] {
   return Array.from({ length: count }, (_, n) => String(10_000_000 + size + n));
 }
 
-test.each(lists)('audit events move from $name to a list of logs', async ({ path, ...move }) => {
+testSome(1, lists)('audit events move from $name to a list of logs', async ({ path, ...move }) => {
   const forms = await twoForms(move);
   forms.write(true);
   let sluice = await forms.run();
@@ -109,7 +110,7 @@ const resources: readonly Resource[] = [
   },
 ];
 
-test.each(resources)(
+testSome(2, resources)(
   '$type move from an older API',
   async ({ type, oldPath, id, newPath, field, keys }) => {
     const removals = { removals: true };

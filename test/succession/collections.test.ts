@@ -102,7 +102,9 @@ test('changes are reported once, known entities are not created, entities on one
   ]);
 });
 
-test('a value that differs at the first full scan is reported as one update', async () => {
+test('a value that differs at the first full scan is reported as one update', {
+  tags: ['long'],
+}, async () => {
   const { pair, config, reported } = await withBaseline();
   pair.setTicket(7, { subject: 'differs' }, 'new');
 
@@ -163,7 +165,7 @@ test('a damaged entity of the old source halts the old source alone, and loses n
   );
 });
 
-test('succession lists the results of the first full scan', async () => {
+test('succession lists the results of the first full scan', { tags: ['long'] }, async () => {
   const { pair, config, reported } = await withBaseline();
   pair.setTicket(7, { subject: 'differs' }, 'new');
   pair.removeTicket(20, 'new');
@@ -186,7 +188,9 @@ test('succession lists the results of the first full scan', async () => {
   expect(reported().filter(({ change }) => change === 'deleted')).toEqual([]);
 });
 
-test('two sources that start together report one baseline, and nothing as created', async () => {
+test('two sources that start together report one baseline, and nothing as created', {
+  tags: ['long'],
+}, async () => {
   const { pair, config, write, reported, baselines } = await aCollection();
   for (let id = 1; id <= 20; id += 1) pair.setTicket(id);
   write(true);

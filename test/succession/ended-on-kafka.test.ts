@@ -68,7 +68,9 @@ describe.each(deaths)('an old API that dies with %s', (how) => {
   }, 600_000);
 });
 
-test('an old API that is away for many times the patience and returns', async () => {
+test('an old API that is away for many times the patience and returns', {
+  tags: ['long'],
+}, async () => {
   const { stage, pair, complete, wrong } = await aStage({ patience: '500ms', overlap: '2h' });
   for (const how of ['reset', 'refused'] satisfies Death[]) {
     pair.addMany(20);
@@ -92,4 +94,4 @@ test('an old API that is away for many times the patience and returns', async ()
   await stage.end();
 
   expect(await wrong()).toEqual(whole);
-}, 600_000);
+});

@@ -1,4 +1,5 @@
 // A few kills of what `npm run succession-kills` does for long, with the state in Kafka.
+// @module-tag long
 
 import { expect, test } from 'vitest';
 import { randomFrom } from '../archive-kills/kills.ts';

@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { runHere, startSluice } from '../support/cli.ts';
+import { testSome } from '../support/long.ts';
 import type { Death, MovingOptions } from '../support/moving/upstreams.ts';
 import { waitUntil } from '../support/temp.ts';
 import { aMove, type Move } from './a-move.ts';
@@ -57,7 +58,7 @@ describe('records are the same by their ids, whatever the two sides do otherwise
     },
   ];
 
-  test.each(worlds)('$name', async ({ later = {}, differing = [], ...options }) => {
+  testSome(3, worlds)('$name', async ({ later = {}, differing = [], ...options }) => {
     const move = await aMove({
       ...options,
       succeeds: { patience: '1s', overlap: '2h' },
@@ -175,12 +176,12 @@ test('ids that never match: the brake reports, and only the side that delivers d
   expect(move.delivered()).toMatchObject({ lost: [], repeated: [] });
 });
 
-/** A response that denies, one that says gone, and a connection that breaks; all with SLUICE_TEST_LONG=1. */
-const deaths: readonly Death[] =
-  process.env.SLUICE_TEST_LONG === '1' ? [401, 404, 410, 'refused', 'reset'] : [401, 404, 'reset'];
+/** A response that denies or says gone, and a connection that breaks or is refused. */
+const deaths: readonly Death[] = [401, 'reset', 404, 410, 'refused'];
 
-describe.each(deaths)('an old API that dies with %s', (how) => {
-  test('for good, in shadow: nothing is lost', async () => {
+testSome(1, deaths)(
+  'an old API that dies with %s for good, in shadow: nothing is lost',
+  async (how) => {
     const move = await aMove({ succeeds: { patience: '1s', overlap: '2h' } });
     const { pair } = move;
     const sluice = startSluice(['run', '-c', move.config]);
@@ -197,8 +198,8 @@ describe.each(deaths)('an old API that dies with %s', (how) => {
     await again.kill();
 
     expect(move.delivered()).toMatchObject({ lost: [], repeated: [] });
-  });
-});
+  },
+);
 
 test('an old API that is away and returns: nothing is lost and nothing repeated', async () => {
   const move = await aMove({ succeeds: { patience: '500ms', overlap: '2h' } });

@@ -18,7 +18,7 @@ function named(delivered: readonly Delivered[]): readonly string[] {
   return delivered.map(({ from, key }) => `${from} ${key}`).toSorted();
 }
 
-test('timelines of tickets move from an older API', async () => {
+test('timelines of tickets move from an older API', { tags: ['long'] }, async () => {
   const forms = await twoForms({
     successor: 'timeline',
     old: {
@@ -218,7 +218,7 @@ test('a single object moves', async () => {
   expect(forms.delivered().map(({ from }) => from)).toEqual(['company', 'next', 'company', 'next']);
 });
 
-test('entities that are requested by their ids move', async () => {
+test('entities that are requested by their ids move', { tags: ['long'] }, async () => {
   const [old, late] = [await plainApi(), await plainApi()];
   const apis = [old, late];
   const list = '/api/fleet/v1/companies/1/hosts';
@@ -270,7 +270,7 @@ test('entities that are requested by their ids move', async () => {
   );
 });
 
-test('objects per parent move', async () => {
+test('objects per parent move', { tags: ['long'] }, async () => {
   const [old, late] = [await plainApi(), await plainApi()];
   const ids = ['1', '2', '3', '4', '5'];
   const path = (id: string) => `/api/self-service/v1/companies/1/changes/${id}/output`;

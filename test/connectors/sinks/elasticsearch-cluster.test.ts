@@ -14,6 +14,7 @@ import { makeFormat } from '../../formats/make-format.ts';
 import { hasShared, loadSamples, sampleNames } from '../../normalise/ocsf.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { runHere } from '../../support/cli.ts';
+import { testSome } from '../../support/long.ts';
 import { type OpenSearch, sharedOpenSearch, startOpenSearch } from '../../support/opensearch.ts';
 import { sampleMappings } from '../../support/sample-mappings.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
@@ -228,7 +229,7 @@ describe('elasticsearch set up', () => {
     });
   }
 
-  test.each(['ecs', 'json'])(
+  testSome(1, ['ecs', 'json'])(
     'takes every event as %s, whatever upstream calls its members',
     async (format) => {
       const { cluster, prefix } = await aPlace();

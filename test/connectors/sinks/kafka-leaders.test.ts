@@ -130,7 +130,9 @@ const variants = drivers.flatMap((driver) =>
 );
 
 // All variants at once: what takes the time are the brokers.
-test('leaders that move, freeze, stop in order and are killed: exactly_once repeats nothing, and no sink loses an event', async () => {
+test('leaders that move, freeze, stop in order and are killed: exactly_once repeats nothing, and no sink loses an event', {
+  tags: ['long'],
+}, async () => {
   const sinks = await Promise.all(
     variants.map(async ({ topic, driver, exactly_once }) => {
       await createTopic(brokers, topic, { partitions });
@@ -179,4 +181,4 @@ test('leaders that move, freeze, stop in order and are killed: exactly_once repe
     expect(repeats, topic).toBe(0);
     expect(await committedOf(opened)).toBe(sent * batchEvents);
   }
-}, 900_000);
+});

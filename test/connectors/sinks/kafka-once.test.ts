@@ -17,6 +17,7 @@ import type { Delivery } from '../../../src/contracts/sink.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { spawnChild } from '../../support/children.ts';
 import { consumeAll, kafkaBrokers } from '../../support/kafka.ts';
+import { testSome } from '../../support/long.ts';
 import { openSink, someEvents, type TestTools, testTools } from '../../support/sink-opening.ts';
 import { afterThisTest, tempDir, waitUntil } from '../../support/temp.ts';
 import {
@@ -249,7 +250,7 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     { request: 'endTxn', moment: 'written', nth: 2 },
     { request: 'endTxn', moment: 'answered', nth: 2 },
   ];
-  test.each(points)('killed at $request ($moment): each event once', async (kill) => {
+  testSome(3, points)('killed at $request ($moment): each event once', async (kill) => {
     const topic = await aTopic('killed', { partitions: 2 });
     const positionFile = join(tempDir(), 'position');
     const spoolId = crypto.randomUUID();

@@ -62,7 +62,9 @@ const variants = drivers.flatMap((driver) =>
 
 describe('kafkaSink while Kafka is away', () => {
   // All variants at once on one broker: what takes the time is the broker's stopping and starting.
-  test('a broker that stops in order and one that is killed lose nothing', async () => {
+  test('a broker that stops in order and one that is killed lose nothing', {
+    tags: ['long'],
+  }, async () => {
     const broker = await startKafka();
     const brokers = [broker.addresses.plain];
     const batches = Array.from({ length: 60 }, (_, i) => someEvents(50, i * 50));

@@ -38,6 +38,6 @@ test('a seed does the same again', async () => {
   expect(await lines()).toEqual(await lines());
 });
 
-test('each flaw that the code could have is found', { timeout: 600_000 }, async () => {
+test('each flaw that the code could have is found', { tags: ['long'] }, async () => {
   expect(await findMutations(['cluster'], { rare: false })).toBe(0);
 });
