@@ -52,7 +52,7 @@ export {
   reachOf,
   type SinkPosition,
 } from './numbering.ts';
-export { retryAfterMs, serverTimeMs, undatedMsMax, wholeNumbers } from './retry-after.ts';
+export { retryAfterMs, serverTimeMs, wholeNumbers } from './retry-after.ts';
 export { isDay, parseRfc3339 } from './rfc3339.ts';
 export { headerValue, proxyFlaw, proxyOfEnvironment, Secret } from './secret.ts';
 export type {

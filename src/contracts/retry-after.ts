@@ -7,16 +7,10 @@ import { parseHttpDate } from './http-date.ts';
 type Headers = Readonly<Record<string, string>>;
 
 /**
- * A wait until a moment is at most this long if the response has no Date: only the local clock
- * shows the time then, and it may be wrong by years.
- */
-export const undatedMsMax = 300_000;
-
-/**
  * The wait in milliseconds that a response requests; undefined: none, or none that is valid. A date
  * counts from the response's own Date header, because the clocks of two machines differ; a past
  * date is 0. If both headers are present, the longer wait counts. `nowMs`: epoch milliseconds, used
- * if the response has no Date, for a wait of at most 5 minutes.
+ * if the response has no Date.
  */
 export function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
   const waits = [afterSeconds(headers, nowMs), afterMs(headers['retry-after-ms'])];
@@ -24,9 +18,9 @@ export function retryAfterMs(headers: Headers, nowMs: number): number | undefine
   return read.length === 0 ? undefined : Math.max(...read);
 }
 
-/** The time by the server's clock, epoch milliseconds; null: the response has no Date. */
-export function serverTimeMs(headers: Headers, nowMs: number): number | null {
-  return parseHttpDate(headers.date ?? '', nowMs);
+/** The time by the server's clock, epoch milliseconds. */
+export function serverTimeMs(headers: Headers, nowMs: number): number {
+  return parseHttpDate(headers.date ?? '', nowMs) ?? nowMs;
 }
 
 /** `60`, or `60, 100;w=3600` as in early drafts; null unless every member is digits. */
@@ -46,10 +40,8 @@ function afterSeconds(headers: Headers, nowMs: number): number | undefined {
   const seconds = wholeNumbers(text, 10);
   if (seconds) return Math.max(...seconds) * 1_000;
   const serverNowMs = serverTimeMs(headers, nowMs);
-  const date = parseHttpDate(text, serverNowMs ?? nowMs);
-  if (date === null) return undefined;
-  const ms = serverNowMs === null ? Math.min(date - nowMs, undatedMsMax) : date - serverNowMs;
-  return Math.max(0, ms);
+  const date = parseHttpDate(text, serverNowMs);
+  return date === null ? undefined : Math.max(0, date - serverNowMs);
 }
 
 function afterMs(text: string | undefined): number | undefined {

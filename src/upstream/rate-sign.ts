@@ -7,7 +7,6 @@ import {
   parseHttpDate,
   retryAfterMs as readRetryAfter,
   serverTimeMs,
-  undatedMsMax,
   wholeNumbers,
 } from '../contracts/index.ts';
 import { parseDictionary, parseList } from './structured-field.ts';
@@ -49,13 +48,8 @@ const families = ['x-ratelimit', 'x-rate-limit', 'ratelimit'].map((family) => ({
   resetAfter: `${family}-reset-after`,
 }));
 
-/** The server's clock; computed only if needed. */
-type ServerClock = () => {
-  /** Epoch milliseconds. */
-  readonly nowMs: number;
-  /** The longest wait until a moment. */
-  readonly waitMsMax: number;
-};
+/** The time by the server's clock, epoch milliseconds; computed only if needed. */
+type ServerClock = () => number;
 
 /** The unit of a reset is guessed: a misread value must not block a path for years. */
 const resetMsMax = 86_400_000;
@@ -67,12 +61,7 @@ const resetMsMin = 1_000;
  * from the response's own Date header, so that clock errors do not matter.
  */
 export function readRateSign(status: number, headers: Headers, options: RateSignOptions): RateSign {
-  const serverNow: ServerClock = () => {
-    const nowMs = serverTimeMs(headers, options.nowMs);
-    return nowMs === null
-      ? { nowMs: options.nowMs, waitMsMax: undatedMsMax }
-      : { nowMs, waitMsMax: resetMsMax };
-  };
+  const serverNow = () => serverTimeMs(headers, options.nowMs);
   const mayWait = status === 403 || status === 429 || status >= 500;
   const retryAfterMs = mayWait ? readRetryAfter(headers, options.nowMs) : undefined;
   const budget =
@@ -130,16 +119,11 @@ type Reset = number | 'distant';
 
 function resetOf(text: string | undefined, serverNow: ServerClock): Reset | undefined {
   if (text === undefined) return undefined;
-  const { nowMs, waitMsMax } = serverNow();
+  const serverNowMs = serverNow();
   const values = wholeNumbers(text, 20) ?? decimal(text);
-  if (values) {
-    const momentMs = momentIn(Math.max(...values));
-    return momentMs === null
-      ? boundReset(Math.max(...values) * 1_000)
-      : boundReset(momentMs - nowMs, waitMsMax);
-  }
-  const date = parseHttpDate(text, nowMs) ?? isoDate(text);
-  return date === null ? undefined : boundReset(date - nowMs, waitMsMax);
+  if (values) return boundReset(untilMs(Math.max(...values), serverNowMs));
+  const date = parseHttpDate(text, serverNowMs) ?? isoDate(text);
+  return date === null ? undefined : boundReset(date - serverNowMs);
 }
 
 /** A header with a duration: seconds, possibly with a fraction. */
@@ -155,13 +139,14 @@ function decimal(text: string): readonly number[] | null {
 /**
  * No header says whether its value is a moment or a duration, nor its unit: the magnitude decides.
  * Epoch seconds have 10 digits in these centuries, milliseconds 13, microseconds 16, nanoseconds
- * 19. Epoch milliseconds; null: a duration.
+ * 19.
  */
-function momentIn(value: number): number | null {
-  if (value >= 1e17) return value / 1e6;
-  if (value >= 1e14) return value / 1e3;
-  if (value > 1e11) return value;
-  return value > 1e9 ? value * 1_000 : null;
+function untilMs(value: number, serverNowMs: number): number {
+  if (value >= 1e17) return value / 1e6 - serverNowMs;
+  if (value >= 1e14) return value / 1e3 - serverNowMs;
+  if (value > 1e11) return value - serverNowMs;
+  if (value > 1e9) return value * 1_000 - serverNowMs;
+  return value * 1_000;
 }
 
 function isoDate(text: string): number | null {
@@ -172,8 +157,8 @@ function isoDate(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-function boundReset(ms: number, waitMsMax = resetMsMax): Reset {
-  return ms > resetMsMax ? 'distant' : Math.max(Math.min(ms, waitMsMax), resetMsMin);
+function boundReset(ms: number): Reset {
+  return ms > resetMsMax ? 'distant' : Math.max(ms, resetMsMin);
 }
 
 /** Of several policies, the tightest one rejects first. */
