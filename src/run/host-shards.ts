@@ -51,6 +51,8 @@ export async function hostShards(deps: HostDeps): Promise<never> {
   }
   if (process.send !== undefined) refuseOther(deps.env[workerVariable]);
   const { stopAll } = serveTurns((turn) => workOn(turn, shared, deps), { own, clock });
+  // The supervisor may have ended while this process loaded its code: that event is over.
+  if (process.send !== undefined && !process.connected) own.exit();
   // A service manager may signal all processes of the service. Only the supervisor ends this process.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => stopAll(`stopped by ${signal}`));
