@@ -244,8 +244,10 @@ export class ShardSupervisor {
       const code = await turn.ended;
       this.#tally.ended(shard, turn.isStopped ? 0 : code);
       ending.removeEventListener('abort', end);
-      if (code !== 0)
-        log.warn('shard_worker_ended', 'the shard ended in its worker process', { code });
+      if (code !== 0) {
+        const why = turn.error === null ? {} : { error: turn.error.message };
+        log.warn('shard_worker_ended', 'the shard ended in its worker process', { code, ...why });
+      }
       if (member.nameTaken !== null) throw member.nameTaken;
       return code;
     } finally {

@@ -1,10 +1,11 @@
 // A config file that the processes of several shards refuse, on a real Apache Kafka: a shard that starts meanwhile, since its
 // worker or its process was killed, runs with the config that was accepted last.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 import { type RunningSluice, startSluice } from '../support/cli.ts';
+import { anEdge } from '../support/edge.ts';
 import { someEdges } from '../support/edges.ts';
 import { type HttpReceiver, startHttpReceiver } from '../support/http-receiver.ts';
 import { kafkaBrokers } from '../support/kafka.ts';
@@ -87,3 +88,40 @@ status: { listen: 127.0.0.1:${ports[instance]} }
     for (const each of Object.values(receivers)) await each.close();
   },
 );
+
+test('a shard that cannot read its config when it starts again reports why, and runs once it can', async () => {
+  const brokers = JSON.stringify(await kafkaBrokers());
+  const { sandbox, upstreams, env } = await anEdge(events);
+  const receiver = await startHttpReceiver();
+  const dir = tempDir();
+  const file = join(dir, 'sluice.yaml');
+  const secret = join(dir, 'secret');
+  writeFileSync(secret, env.EDGE_SECRET ?? '');
+  writeFileSync(
+    file,
+    `state: { dir: ${dir}/state, kafka: { brokers: ${brokers}, prefix: p-${crypto.randomUUID()}, shards: 2, session_timeout: 6s } }
+${upstreams.replace('env:EDGE_SECRET', `file:${secret}`)}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 500ms }
+sinks:
+  siem: { type: http, url: "${receiver.url}/in", format: json }
+`,
+  );
+  const sluice = startSluice(['run', '-c', file], { env });
+  const all = (count: number) =>
+    waitUntil(() => receivedBy(receiver).size >= count, { what: `${count} events` });
+  await all(events);
+
+  rmSync(secret);
+  for (const line of linesOf(sluice, 'shard_worker_started'))
+    process.kill((JSON.parse(line) as { pid: number }).pid, 'SIGKILL');
+  const reported = () =>
+    linesOf(sluice, 'shard_worker_ended').find((line) => JSON.parse(line).error !== undefined);
+  await waitUntil(() => reported() !== undefined, { what: 'the reason' });
+  expect(JSON.parse(reported() ?? '').error).toContain(secret);
+  writeFileSync(secret, env.EDGE_SECRET ?? '');
+  sandbox.control.grow('/v1/audit/events', events);
+  await all(2 * events);
+
+  expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
+});

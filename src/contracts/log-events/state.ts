@@ -134,10 +134,10 @@ export const stateEvents = {
   },
   shard_worker_ended: {
     level: 'warn',
-    fields: ['shard', 'code'],
+    fields: ['shard', 'code', 'error'],
     meaning:
       'A shard ended with an error, or its worker process did. sluice starts the shard again.',
-    next: 'See the line `sluice_failed` of the same shard. Without one, the worker process ended: check memory.',
+    next: 'Correct what `error` names. Without `error`, the worker process ended: check memory.',
   },
   shard_failed: {
     level: 'error',

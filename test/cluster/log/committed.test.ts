@@ -3,6 +3,7 @@
 // by that library.
 
 import { randomUUID } from 'node:crypto';
+import { inspect } from 'node:util';
 import { Consumer, ProduceAcks, stringDeserializers } from '@platformatic/kafka';
 import { beforeAll, expect, test } from 'vitest';
 import { committedRecords, LogClient } from '../../../src/cluster/log/client.ts';
@@ -44,7 +45,9 @@ async function aLog(steps: readonly Step[]): Promise<string> {
     await added.promise;
     for (const value of values) {
       const messages = [{ topic, partition: 0, value: Buffer.from(value) }];
-      await transaction.send({ messages, acks: ProduceAcks.ALL });
+      await transaction.send({ messages, acks: ProduceAcks.ALL }).catch((error) => {
+        throw new Error(inspect(error, { depth: 5 })); // the broker's code is in an inner error
+      });
     }
     await transaction[end]();
   }
