@@ -1,5 +1,6 @@
 // The one file of a release: two builds are equal, and every connector, thread and data file works from it as from the
 // checkout. The bundler does not report a file or module that is missing, so each part is started.
+// @module-tag long
 
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -55,7 +56,7 @@ afterAll(() => rmSync(copy, { recursive: true }));
 
 const program = () => shared.file;
 
-test('two builds in two directories give the same bytes', { tags: ['long'] }, async () => {
+test('two builds in two directories give the same bytes', async () => {
   const another = await builtBy(join(copy, builder), join(copy, 'out'));
 
   expect(shared.sums).toMatch(/^[0-9a-f]{64} [0-9a-f]{64}\n$/);

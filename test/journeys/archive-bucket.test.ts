@@ -65,7 +65,9 @@ async function aBucketJourney() {
   };
 }
 
-test(`an archive in a bucket of ${name}, whatever becomes of the state and of it`, async () => {
+test(`an archive in a bucket of ${name}, whatever becomes of the state and of it`, {
+  tags: ['long'],
+}, async () => {
   const { at, config, location, store, sluice, archived, grow, once, refusal, killedWhen } =
     await aBucketJourney();
   const size = async () => {
