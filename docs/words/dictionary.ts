@@ -1,4 +1,4 @@
-// The words that texts of sluice do not use, and the term of the field in place of each. What must stay true: a
+// The words that texts of sluice do not use, and the term of the field in place of each. Invariant: a
 // pattern matches only senses that have a better word; a sense that is right is in `literal`, which is removed before
 // the patterns are tried. `held` has no pattern: stored pages are held in the spool, which no pattern can see.
 
@@ -36,6 +36,7 @@ const dictionary: readonly Word[] = [
   word('met, heard', 'seen, received', /\b(met|heard)\b/gi),
   word('behind (order)', 'after', /\bbehind (it|them|the (last|first|body))\b/gi),
   word('from afar', 'remote', /\bafar\b/gi),
+  word('what must stay true', 'invariant', /\bwhat must stay true\b/gi),
   word('wanted', 'requested, expected, target', /\b(un)?wanted\b/gi),
   word('standing', 'status', /\bstanding\b/gi),
   word('letters', 'dead letters', /(?<!dead[- ])\bletters?\b/gi),

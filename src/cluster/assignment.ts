@@ -1,5 +1,5 @@
 // Assigns the shards to the members of the group; the texts that the leader of the group and its members write to each
-// other. Every leader computes the same. What must stay true: an owner keeps its shard through each rebalance, so a
+// other. Every leader computes the same. Invariant: an owner keeps its shard through each rebalance, so a
 // shard moves only after its owner has released it.
 
 import { isObject, type Json } from '../contracts/index.ts';

@@ -1,6 +1,6 @@
 // The summary of a config that a process shows to the other processes of a state in Kafka: the names of its sinks and
 // sources, each with a digest of its settings without secrets. So each process knows the sinks that another one has,
-// and attention and `sluice cluster` name the differences. What must stay true: no setting can be read from it, and
+// and attention and `sluice cluster` name the differences. Invariant: no setting can be read from it, and
 // what another process says is text of any kind.
 
 import { isObject, type Json } from '../contracts/index.ts';

@@ -1,5 +1,5 @@
 // Which deployment a state in Kafka belongs to: its name and its upstreams, stored in the control topic by the first process.
-// Another deployment would continue at cursors of upstreams that it does not read. What must stay true: of several
+// Another deployment would continue at cursors of upstreams that it does not read. Invariant: of several
 // processes that start at once on an empty state, those of one deployment win. Each writes a claim under a key of its own;
 // the first claim in the topic decides, and who has won stores that for good.
 

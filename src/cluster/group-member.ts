@@ -1,5 +1,5 @@
 // The shards that a process owns, by its membership in one consumer group that reads nothing (Kafka protocol guide, "Group
-// membership API"). The assignment of the group is the lock of each shard (assignment.ts). What must stay true: a process has
+// membership API"). The assignment of the group is the lock of each shard (assignment.ts). Invariant: a process has
 // one membership for all its shards; an owner remains the owner through each rebalance, until it releases the shard; and it
 // requests nothing from upstream once a successor may have begun, by its own clocks. That a process which does not know of its
 // successor writes nothing is guarded by the transactional id (log/shard-log.ts).

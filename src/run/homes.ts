@@ -1,6 +1,6 @@
 // In which shard each source has its state, where the state in Kafka has several: stored in the control topic before a shard is
 // worked on. A shard follows from the config, so a changed config may put a source into another one: an upstream is renamed,
-// gets another client, or a source succeeds one of another upstream. What must stay true: a source that has a state is read in
+// gets another client, or a source succeeds one of another upstream. Invariant: a source that has a state is read in
 // the shard that has it, or not at all; in another one it would be read again from its start, and delivered twice.
 
 import type { MemberSettings } from '../cluster/index.ts';

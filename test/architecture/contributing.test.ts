@@ -1,4 +1,4 @@
-// CONTRIBUTING.md and the forms of .github as a contributor uses them. What must stay true: each file, folder and `npm run` task
+// CONTRIBUTING.md and the forms of .github as a contributor uses them. Invariant: each file, folder and `npm run` task
 // that they name exists, each task has its row, and each listed sink, source, format and command has the files of its checklist.
 
 import { existsSync, globSync, readFileSync } from 'node:fs';

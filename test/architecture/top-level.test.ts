@@ -1,4 +1,4 @@
-// Checks the top level of the checkout. What must stay true: it has the listed names only, and no test or bench
+// Checks the top level of the checkout. Invariant: it has the listed names only, and no test or bench
 // writes another one there. Output of README's commands (`out`, `state`, `.quickstart`) is in .gitignore.
 
 import { execFileSync } from 'node:child_process';

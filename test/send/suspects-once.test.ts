@@ -1,4 +1,4 @@
-// Suspects of a sink that commits its position with its events, as Kafka with exactly_once does. What must stay true: the
+// Suspects of a sink that commits its position with its events, as Kafka with exactly_once does. Invariant: the
 // receiver's position passes no event that is neither accepted nor a durable dead letter, whenever the process dies.
 
 import { expect, test } from 'vitest';

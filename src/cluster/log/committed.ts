@@ -1,8 +1,7 @@
-// What a reader of committed records makes of one partition's part of a fetch answer: the filter of
-// Apache's Java client (`CompletedFetch`), which @platformatic/kafka 2.12.1 does not have right: it
-// keeps one range a producer id, and with a stable transactional id all owners of a shard share one
-// id, so it shows aborted records and hides committed ones. What must stay true: a record is handed
-// on if and only if its transaction was committed, whatever other transactions stand beside it.
+// Selects the committed records of one partition in a fetch response, by the filter of Apache's Java client
+// (`CompletedFetch`). @platformatic/kafka 2.12.1 keeps one range for each producer id. All owners of a shard share one id,
+// because the transactional id is stable, so that client shows aborted records and hides committed ones. Invariant: a record
+// is returned if and only if its transaction was committed, whatever other transactions are beside it.
 
 import type { fetchV15 } from '@platformatic/kafka';
 

@@ -1,7 +1,6 @@
-// Rows of the cache as records of the log. The key says which row, as a JSON array of table and
-// primary key; a page that is larger than a request may be comes in parts, whose key has a part's
-// number and their count behind that. What must stay true: the same row has the same key always,
-// since a compacted topic keeps the newest record of each.
+// Rows of the cache as records of the log. The key names the row, as a JSON array of table and primary key. A page that is
+// larger than a request may be is split; the key of a part ends with its number and the count of parts. Invariant: a row
+// always has the same key, since a compacted topic keeps the newest record of each key.
 
 import { ExportError, type Offset } from '../../contracts/index.ts';
 import { type OutboxRow, pageTable } from '../../hold/index.ts';

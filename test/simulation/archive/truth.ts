@@ -1,5 +1,5 @@
 // Follows the signatures of the process under test, and compares each entry with the truth: pages against upstream,
-// removals against requests that an operator has signed and against holds. What must stay true: it believes nothing
+// removals against requests that an operator has signed and against holds. Invariant: it believes nothing
 // that it reads from the store, only what the process itself has written there; and it shares no code with what it
 // judges but the form of a request's text.
 
