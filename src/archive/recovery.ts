@@ -87,6 +87,9 @@ export async function openArchiveLog(settings: ArchiveLogSettings): Promise<Arch
   return await reported(settings.store, () => opened(settings));
 }
 
+/** A check beside a process that signs is repeated so often. */
+const checksMax = 5;
+
 /**
  * Checks without writing that this key signs the archive, that it continues the mark, and that no other state is
  * writing to it; the archive may not exist yet. Returns its newest checkpoint (null: none), and the signer of the next
@@ -96,18 +99,35 @@ export async function checkArchive(
   asked: Pick<ArchiveLogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark' | 'staleMs'>,
   now: number,
 ): Promise<{ readonly newest: Published | null; readonly signer: Signer }> {
-  const { store, staleMs } = asked;
+  const { store } = asked;
+  const head = async () => {
+    const found = await readSmall(store, checkpointPath);
+    return found && hash('sha256', found.body, 'hex');
+  };
   return await reported(store, async () => {
-    const { manifest, stored, known, signer } = await look(asked);
-    if (manifest === null) return { newest: null, signer };
-    const { key } = checkedManifest(manifest.body, signer);
-    const archive = hash('sha256', manifest.body, 'hex');
-    const about = { stored, known, key, archive, now };
-    const { published: newest } = await read(store, [signer], about);
-    // Before the first checkpoint this state's own process, which cannot sign yet, may hold the claim.
-    if (newest !== null && known === null) await refuseClaimed(store, { now, staleMs });
-    return { newest, signer };
+    for (let tries = 1; ; tries += 1) {
+      const before = await head();
+      try {
+        return await checked(asked, now);
+      } catch (error) {
+        // A process that signed meanwhile is no flaw: this saw its log partly before that, and partly after.
+        if (tries === checksMax || (await head()) === before) throw error;
+      }
+    }
   });
+}
+
+async function checked({ staleMs, ...asked }: Parameters<typeof checkArchive>[0], now: number) {
+  const { store } = asked;
+  const { manifest, stored, known, signer } = await look(asked);
+  if (manifest === null) return { newest: null, signer };
+  const { key } = checkedManifest(manifest.body, signer);
+  const archive = hash('sha256', manifest.body, 'hex');
+  const about = { stored, known, key, archive, now };
+  const { published: newest } = await read(store, [signer], about);
+  // Before the first checkpoint this state's own process, which cannot sign yet, may hold the claim.
+  if (newest !== null && known === null) await refuseClaimed(store, { now, staleMs });
+  return { newest, signer };
 }
 
 /**

@@ -4,6 +4,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { checkArchive } from '../../src/archive/recovery.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { runHere } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
@@ -86,6 +87,33 @@ test('a true newer checkpoint is the one that is named, also beside a planted on
   await expect(aWriter({ store: openDirectory(at), state: { mark: null } })).rejects.toMatchObject({
     message: expect.stringContaining('were signed: it is gone, or an older one was put back'),
     next: expect.stringContaining(`Copy ${newest.slice(at.length + 1)} to checkpoint`),
+  });
+});
+
+test('a check beside a process that signs reads again, and one beside a checkpoint that was put back does not pass', async () => {
+  const { at, day, newest } = copied();
+  const older = join(day, readdirSync(day).toSorted()[0] ?? '');
+  const store = openDirectory(at);
+  const check = (of: typeof store) => {
+    cpSync(older, join(at, 'checkpoint'));
+    const asked = { store: of, signer: aSigner(), mark: null, shard: undefined };
+    return checkArchive({ ...asked, configured: at, staleMs: 1_000 }, Date.now());
+  };
+  const signs: typeof store.list = (...of) => {
+    cpSync(newest, join(at, 'checkpoint'));
+    return store.list(...of);
+  };
+  const beside = new Proxy(store, {
+    get(of, name) {
+      const found = Reflect.get(of, name);
+      if (name === 'list') return signs;
+      return typeof found === 'function' ? found.bind(of) : found;
+    },
+  });
+
+  expect((await check(beside)).newest).not.toBeNull();
+  await expect(check(store)).rejects.toMatchObject({
+    message: expect.stringContaining('an older one was put back'),
   });
 });
 

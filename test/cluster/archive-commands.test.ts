@@ -97,7 +97,7 @@ test('beside a process of another machine archive keys rotate is refused and che
   // The machine with an old copy of the state, and one that never had any.
   for (const config of [file, configure('three')]) {
     const checked = await runHere(['check', '-c', config, '--connect'], env);
-    expect(checked.stdout).toContain('ok    sink proof: connection');
+    expect(checked.stdout, checked.stderr).toContain('ok    sink proof: connection');
   }
   const ended = await other.kill('SIGTERM');
   expect(ended.exitCode).toBe(0);
