@@ -109,10 +109,18 @@ sinks:
           return answer ?? { answer: 'reset' };
         });
         const sluice = startSluice(['run', '-c', config]);
-        const isReached = await Promise.race([reached.promise.then(() => true), delay(patienceMs)]);
+        const isReached = await Promise.race([
+          reached.promise.then(() => true),
+          sluice.exited.then(() => 'the program has ended'),
+          delay(patienceMs),
+        ]);
         await sluice.kill('SIGKILL');
         killed.resolve();
-        expect([step, moment, isReached]).toEqual([step, moment, true]);
+        expect([step, moment, isReached], sluice.stderr.slice(-20).join('\n')).toEqual([
+          step,
+          moment,
+          true,
+        ]);
       }
       front.answer(passOn);
 
