@@ -101,7 +101,7 @@ export function failureOfAll(failures: readonly KafkaFailure[]): KafkaFailure {
 // the `cause` chain, or only in a message. The error's name and the protocol error in `type` distinguish them.
 
 // A connection that breaks during authentication is reported as a failed authentication.
-const cutWhileAuthenticating = /closed|connection|timed out|timeout|not connected|let go of/i;
+const cutWhileAuthenticating = /closed|connection|timed out|timeout|not connected/i;
 const fencedCode = 'Unknown error code 90'; // PRODUCER_FENCED is newer than kafkajs's table
 
 /** The failure for `error`; `what`: a prefix of its message. */

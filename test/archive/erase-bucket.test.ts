@@ -119,7 +119,7 @@ testSome(1, [
   },
 );
 
-test(`in a bucket of ${name} with locks what they keep stays, and is told with the date`, {
+test(`in a bucket of ${name} with locks what they keep stays, and is reported with its date`, {
   tags: ['long'],
 }, async () => {
   const { bucket, location, store, sluice } = await aPlace(true);

@@ -93,7 +93,7 @@ test('beside a process of another machine archive keys rotate is refused and che
   const refused = await rotate(file);
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('has the state')]);
   grow();
-  await waitUntil(() => counts().length === 4 * events, { what: 'the other process to go on' });
+  await waitUntil(() => counts().length === 4 * events, { what: 'the other process to continue' });
   // The machine with an old copy of the state, and one that never had any.
   for (const config of [file, configure('three')]) {
     const checked = await runHere(['check', '-c', config, '--connect'], env);
