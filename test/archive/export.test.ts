@@ -1,6 +1,6 @@
 // A span of an archive as an auditor gets it: it proves by itself, and has no more bodies than it says.
 
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
@@ -85,4 +85,21 @@ test('an export that was killed is no archive, and the next one begins again', a
   expect(exitCode).toBe(0);
   expect(files()).toEqual(whole);
   expect(whole).not.toContain('unfinished-export');
+});
+
+test('a link in the place of the mark leads to no file elsewhere, and nothing is deleted', async () => {
+  const { dir } = await exported(2, 4);
+  const elsewhere = join(tempDir(), 'precious');
+  writeFileSync(elsewhere, 'precious');
+  const out = tempDir();
+  symlinkSync(elsewhere, join(out, 'unfinished-export'));
+  writeFileSync(join(out, 'own'), 'x');
+
+  const { exitCode, stderr } = await runHere([
+    ...['archive', 'export', dir, ...span(2, 4), '--out', out],
+  ]);
+
+  expect([exitCode, stderr]).toEqual([64, expect.stringContaining('is not empty')]);
+  expect(readdirSync(out).toSorted()).toEqual(['own', 'unfinished-export']);
+  expect(readFileSync(elsewhere, 'utf8')).toBe('precious');
 });

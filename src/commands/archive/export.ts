@@ -1,7 +1,7 @@
 // `sluice archive export`: a span of an archive, with its proofs, as a directory for an auditor; or the records that
 // match a filter, each with its own proof and nothing of other records, such as all records of one person.
 
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeProof, exportRange, type ProvenRecord, proveRecord } from '../../archive/audit.ts';
 import { type ArchiveReader, openDirectory } from '../../archive/index.ts';
@@ -138,17 +138,20 @@ async function provenRecord(reader: ArchiveReader, { location, uid, entry }: Rec
 /** In the target until the export is complete. */
 const unfinishedName = 'unfinished-export';
 
-/** Creates the target. What an export that was killed has left there is deleted; nothing else is. */
+/** Creates the target. All that is in one with the mark is of an export that was killed, and is deleted. */
 function begun(directory: string): { complete(): void } {
   const mark = join(directory, unfinishedName);
   writing(() => {
     mkdirSync(directory, { recursive: true, mode: 0o750 });
     const names = readdirSync(directory);
-    if (names.length > 0 && !existsSync(mark)) throw new Error(`${directory} is not empty`);
+    // A link would name a file elsewhere, and no export creates one.
+    const isMarked = names.includes(unfinishedName) && lstatSync(mark).isFile();
+    if (names.length > 0 && !isMarked) throw new Error(`${directory} is not empty`);
     for (const name of names) {
       if (name !== unfinishedName) rmSync(join(directory, name), { recursive: true });
     }
-    writeFileSync(mark, 'This export is not complete.\n', { mode: 0o640 });
+    if (!isMarked)
+      writeFileSync(mark, 'This export is not complete.\n', { mode: 0o640, flag: 'wx' });
   });
   return { complete: () => writing(() => rmSync(mark)) };
 }
