@@ -87,7 +87,7 @@ test('an export that was killed is no archive, and the next one begins again', a
   expect(whole).not.toContain('unfinished-export');
 });
 
-test('a link in the place of the mark leads to no file elsewhere, and nothing is deleted', async () => {
+test('a link named as the mark leads to no file elsewhere, and nothing is deleted', async () => {
   const { dir } = await exported(2, 4);
   const elsewhere = join(tempDir(), 'precious');
   writeFileSync(elsewhere, 'precious');
