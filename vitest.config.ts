@@ -1,6 +1,6 @@
 // How the tests run. A receiver that is dear to start (Kafka, rsyslog's packages, the throw-away CA) is started by
 // `test/support/global-setup.ts` when a test first needs it, so a run of one unit test file starts nothing. Tests mostly
-// wait, for programs and intervals, so four times as many files run side by side as there are cores. Files that change or
+// wait, for programs and intervals, so more files run side by side than there are cores. Files that change or
 // measure what is the whole process's have a process each; all others share processes, which spares each its start. Those
 // that start programs come first since they last longest. SLUICE_TEST_FOREIGN=off leaves out those that need a program of
 // somebody else's, which has to be fetched or built: Kafka, OpenSearch, an S3 server, rsyslog, Chromium, Go.
@@ -12,6 +12,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { roomyDir } from './test/support/memory.ts';
 
 const nodeMajor = Number(process.versions.node.split('.')[0]);
 if (nodeMajor < 26) {
@@ -23,6 +24,7 @@ if (nodeMajor < 26) {
 
 // The spool's threads, hundreds in a run, would otherwise strip the types of all their files again.
 process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, 'node_modules/.cache/sluice-compiled');
+process.env.TMPDIR ||= roomyDir();
 
 /** Without records of earlier runs vitest begins with the largest files. These last longer than their size suggests. */
 const long =
@@ -56,7 +58,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    maxWorkers: availableParallelism() * 4,
+    maxWorkers: Math.ceil(availableParallelism() * 3.5),
     sequence: { sequencer: LongestFirst },
     // kafkajs sets negative timeouts on current Node, which is harmless (tulios/kafkajs issue 1751).
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],

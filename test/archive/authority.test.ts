@@ -156,7 +156,10 @@ describe.each(kinds)('a request (%s)', (kind) => {
     await requests[kind](store, operator);
     const found = Buffer.from((await store.read(requestObject(kind)))?.body ?? []).toString();
     // The signed text within the signature stays as it is.
-    const changed = found.replace(/("(?:asked|released)_at": ?"[^"]*)\.\d{3}Z"/, '$1.999Z"');
+    const changed = found.replace(
+      /("(?:asked|released)_at": ?"[^"]*)(\d)Z"/,
+      (_, before, last) => `${before}${last === '9' ? 0 : 9}Z"`,
+    );
     await store.put(requestObject(kind), [Buffer.from(changed)]);
 
     await archived(writer, heldPages(1, 12));

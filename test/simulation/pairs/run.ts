@@ -2,12 +2,12 @@
 // them, moves them and moves them back. Between any two steps records may come and the process may
 // be killed. Everything is drawn from the seed, so a seed does the same again.
 
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Store } from '../../../src/hold/store.ts';
 import type { PollResult } from '../../../src/poll/outcome.ts';
 import { Random } from '../../../src/sandbox/random.ts';
+import { roomyDir } from '../../support/memory.ts';
 import { begin, Course, hourMs, minuteMs, type Steps, said, unanswered } from '../course.ts';
 import { type Tell, type Verdict, verdictOf, type World } from '../verdict.ts';
 import type { Brake } from './brake.ts';
@@ -230,15 +230,13 @@ class PairWorld implements World {
   }
 }
 
-/** Linux has a directory in memory here, which is quicker. */
-const memory = '/dev/shm';
 let template: string | null = null;
 let states = 0;
 
 /** A directory with an empty state: a copy, since making one takes longer. */
 function freshState(): string {
   if (template === null) {
-    const made = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'pairs-'));
+    const made = mkdtempSync(join(roomyDir(), 'pairs-'));
     process.once('exit', () => rmSync(made, { recursive: true, force: true }));
     new Store({ dir: join(made, 'empty'), sync: 'none', keepMs: 0 }).close();
     template = made;
