@@ -13,7 +13,7 @@ import { isAsBuilt } from '../support/wasm-build.ts';
 const room = join(import.meta.dirname, '../../src/tools');
 const escapedKeys = -2;
 
-test('scan.wasm is the output of `npm run wasm` from its source', async () => {
+test('scan.wasm is the output of `npm run wasm` from its source', { tags: ['long'] }, async () => {
   expect(await isAsBuilt(room, 'scan.wasm')).toBe(true);
 });
 

@@ -17,7 +17,7 @@ import { isAsBuilt } from '../support/wasm-build.ts';
 const fetchedAt = 1_790_000_000_000;
 const room = join(import.meta.dirname, '../../src/transcode');
 
-test('lines.wasm is the output of `npm run wasm` from its source', async () => {
+test('lines.wasm is the output of `npm run wasm` from its source', { tags: ['long'] }, async () => {
   expect(await isAsBuilt(room, 'lines.wasm')).toBe(true);
 });
 

@@ -3,7 +3,7 @@
 // and no attempt fails. A broker refuses requests between the two steps of an authentication with ILLEGAL_SASL_STATE.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect } from 'vitest';
 import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
 import { startHttpReceiver } from '../../support/http-receiver.ts';
 import {
@@ -14,6 +14,7 @@ import {
   startKafka,
 } from '../../support/kafka.ts';
 import { tokenEndpoint } from '../../support/kafka-tokens.ts';
+import { testSome } from '../../support/long.ts';
 import { openSink, someEvents } from '../../support/sink-opening.ts';
 import { deliver, drivers } from './kafka-engine.ts';
 
@@ -32,15 +33,12 @@ const identities = {
 };
 
 describe.each(drivers)('kafkaSink over %s', (driver) => {
-  test.each([
+  testSome(1, [
     ['token', true],
     ['token', false],
     ['password', true],
   ] as const)(
     'delivers while sessions end (%s, exactly_once: %s)',
-    {
-      timeout: 180_000,
-    },
     async (identity, exactly_once) => {
       const topic = `${driver}-${identity}-${exactly_once}`;
       await createTopic([addresses.plain], topic, { partitions: 3 });
