@@ -94,11 +94,20 @@ export function runningWith(
 
 /** The state directories of all processes that this user may look into: each has its lock open. */
 function lockedDirs(): readonly string[] {
-  const locks = listed('/proc')
-    .filter((pid) => /^\d+$/.test(pid))
+  const locks = lockingProcesses()
     .flatMap((pid) => listed(`/proc/${pid}/fd`).map((fd) => targetOf(`/proc/${pid}/fd/${fd}`)))
     .filter((target) => target.endsWith('/lock.db'));
   return [...new Set(locks.map((lock) => dirname(lock)))];
+}
+
+/** Ids of the processes that hold a lock of any file; where the kernel does not list locks, of all. */
+function lockingProcesses(): readonly string[] {
+  try {
+    const locks = readFileSync('/proc/locks', 'utf8').matchAll(/ (?:READ|WRITE) +(\d+) /g);
+    return [...new Set(Array.from(locks, ([, pid = '']) => pid))];
+  } catch {
+    return listed('/proc').filter((name) => /^\d+$/.test(name));
+  }
 }
 
 function listed(dir: string): readonly string[] {

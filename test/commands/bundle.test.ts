@@ -49,7 +49,9 @@ async function loadedBy(copy: string, ...args: readonly string[]) {
   return { main: urls(true), thread: urls(false) };
 }
 
-test('a bundle is run while it is of the sources as they are, then the sources', async () => {
+test('a bundle is run while it is of the sources as they are, then the sources', {
+  tags: ['long'],
+}, async () => {
   const { config, delivered } = await aSetup();
   const copy = aCopy();
   const sources = await loadedBy(copy, 'check', '-c', config);

@@ -37,18 +37,18 @@ test('sluice and indexers that are killed lose no event', { tags: ['long'] }, as
     await sluice.kill('SIGKILL');
     sluice = start();
   }
-  const idsAtEnd = () => new Set(splunk.indexed.map(({ raw }) => idIn(raw)));
-  await waitUntil(() => splunk.indexed.length >= events && idsAtEnd().size >= events, {
-    what: () => `all events; ${idsAtEnd().size} came`,
+  const uids = () => new Set(splunk.indexed.map(({ fields }) => fields.sluice_uid)).size;
+  await waitUntil(() => splunk.indexed.length >= events && uids() >= events, {
+    what: () => `all events; ${uids()} came`,
     timeoutMs: 240_000,
     everyMs: 500,
   });
   const ended = await sluice.kill('SIGTERM');
 
   expect([ended.exitCode, ended.stderr]).toEqual([0, ended.stderr]);
-  expect(idsAtEnd()).toEqual(new Set(sandbox.ledger().list('/v1/audit/events').ids()));
-  const uids = new Set(splunk.indexed.map(({ fields }) => fields.sluice_uid));
-  expect(uids.size).toBe(events);
+  const ids = new Set(splunk.indexed.map(({ raw }) => idIn(raw)));
+  expect(ids).toEqual(new Set(sandbox.ledger().list('/v1/audit/events').ids()));
+  expect(uids()).toBe(events);
   console.log(
     `splunk: ${kills} kills of each; ${lost} requests died with an indexer; ${splunk.indexed.length - events} repeats of ${events} events`,
   );
