@@ -274,8 +274,10 @@ test('a sink that finishes its events together is notified when no more come', a
   };
   const sending = sendingOn(spool);
   sending.start(await sending.open([aSink('proof', 'pages', () => sink, 3)]));
-  for (let n = 0; n < 2; n += 1) await spool.append(anAppend({ ids: [`${n}`] }));
-  await waitUntil(() => open.length === 2, { what: 'both pages, which wait for company' });
+  for (let n = 0; n < 2; n += 1) {
+    await spool.append(anAppend({ ids: [`${n}`] }));
+    await waitUntil(() => open.length === n + 1, { what: `page ${n}, which waits for company` });
+  }
   expect([finished, sending.state[0]?.position]).toEqual([0, 0]);
 
   sending.finish();
