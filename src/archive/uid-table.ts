@@ -36,11 +36,6 @@ export class UidTable {
     this.#uidsMax = max;
   }
 
-  /** Number of different uids. */
-  get size(): number {
-    return this.#size;
-  }
-
   /**
    * Adds the flag to the uid of `uidBytes` bytes that starts at `at`. Returns its earlier flags, 0 for a new uid.
    * Throws TooManyUids.

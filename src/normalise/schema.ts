@@ -137,11 +137,6 @@ function isClassName(name: string): name is ClassName {
   return Object.hasOwn(usualActivities, name);
 }
 
-/** Names of the objects that the classes use. */
-export function objectNames(): readonly string[] {
-  return Object.keys(tables().objects);
-}
-
 /** The object of that name; an unknown one has no attributes. */
 export function objectOf(name: string): Shape {
   const { objects } = tables();

@@ -14,13 +14,7 @@ export function parseBody(body: Uint8Array): Json {
   return JSON.parse(decoder.decode(body)) as Json;
 }
 
-/** The array at a dotted path (empty: the value itself), or null if there is none. */
-export function recordsAt(parsed: Json, path: string): readonly Json[] | null {
-  const found = valueAt(parsed, path);
-  return Array.isArray(found) ? found : null;
-}
-
-/** The value at a dotted path, or `undefined`. A key that contains dots is tried first. */
+/** The value at a dotted path (empty: the value itself), or `undefined`. A key that contains dots is tried first. */
 export function valueAt(value: Json, path: string): Json | undefined {
   if (path === '') return value;
   if (!isObject(value)) return undefined;

@@ -230,7 +230,6 @@ describe('the table', () => {
       known.set(name, (known.get(name) ?? 0) | flag);
     }
 
-    expect(table.size).toBe(140_000);
     expect([...table.entries()].join()).toBe([...known].join());
   });
 

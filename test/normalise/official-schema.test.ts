@@ -2,6 +2,7 @@
 // and arbitrary JSON under arbitrary mappings against the official validator, and the tables of classes and
 // objects against the official schema.
 
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../src/contracts/json.ts';
@@ -11,7 +12,6 @@ import {
   type Attribute,
   classNames,
   classOf,
-  objectNames,
   objectOf,
   type Shape,
 } from '../../src/normalise/schema.ts';
@@ -292,7 +292,10 @@ describe.skipIf(!hasShared)(
       expect(differences(schema, known as Shape, official as CompactItem)).toEqual([]);
     });
 
-    it.each(objectNames())('%s has the official attributes and constraints', (name) => {
+    const file = new URL('../../src/normalise/ocsf-1.8.0.json', import.meta.url);
+    const objectNames = Object.keys(JSON.parse(readFileSync(file, 'utf8')).objects);
+
+    it.each(objectNames)('%s has the official attributes and constraints', (name) => {
       const official = schema.objects[name] as CompactItem;
 
       expect(differences(schema, objectOf(name), official)).toEqual([]);

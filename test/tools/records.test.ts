@@ -7,7 +7,7 @@ import type { Json } from '../../src/contracts/json.ts';
 import { isObject } from '../../src/contracts/json.ts';
 import { heldNestingMax } from '../../src/tools/json-scan.ts';
 import { cutRecords } from '../../src/tools/record-list.ts';
-import { parseBody, recordsAt, sourceTextAt, valueAt } from '../../src/tools/records.ts';
+import { parseBody, sourceTextAt, valueAt } from '../../src/tools/records.ts';
 import { anyText } from '../support/any-text.ts';
 
 const bom = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -94,6 +94,11 @@ function textsOf(body: Uint8Array, at: string): string[] {
   );
 }
 
+function recordsAt(parsed: Json, at: string): readonly Json[] {
+  const found = valueAt(parsed, at);
+  return Array.isArray(found) ? found : [];
+}
+
 test('cutRecords gives the records that JSON.parse gives, at any path of any page', () => {
   fc.assert(
     fc.property(tree, path, hand, fc.boolean(), (node, at, how, marked) => {
@@ -102,7 +107,7 @@ test('cutRecords gives the records that JSON.parse gives, at any path of any pag
 
       const cut = textsOf(body, at);
 
-      const expected = recordsAt(parseBody(body), at) ?? [];
+      const expected = recordsAt(parseBody(body), at);
       expect(cut.map((record) => JSON.parse(record))).toEqual(expected);
       expect(cut.every((record) => record === record.trim())).toBe(true);
     }),
@@ -147,7 +152,7 @@ test.each([
   ['an empty array', '{"data":[ ]}', 'data', []],
 ])('cutRecords finds %s', (_, text, at, expected) => {
   expect(textsOf(Buffer.from(text), at)).toEqual(expected);
-  expect(recordsAt(JSON.parse(text), at) ?? []).toEqual(expected.map((each) => JSON.parse(each)));
+  expect(recordsAt(JSON.parse(text), at)).toEqual(expected.map((each) => JSON.parse(each)));
 });
 
 test('cutRecords refuses text in which a record is cut off', () => {
