@@ -19,13 +19,13 @@ async function aState() {
   const dir = tempDir();
   const edges = [await anEdge(events, 'north'), await anEdge(events, 'south')];
   const upstreams = edges.map(({ entry }, shard) => `${entry}\n    shard: ${shard}`).join('\n');
-  const keys = [1, 2].map((seed) => {
+  const keys = [1, 2, 3].map((seed) => {
     const file = join(dir, `${seed}.key`);
     writeFileSync(file, signingKeyText('archive.test', Buffer.alloc(32, seed)));
     return file;
   });
   const archive = join(dir, 'archive');
-  const configure = (machine: string, key = keys[0]) => {
+  const configure = (machine: string, key = keys[0], { hasNorth = true } = {}) => {
     const file = join(dir, `${machine}.yaml`);
     writeFileSync(
       file,
@@ -35,7 +35,7 @@ async function aState() {
 upstreams:
 ${upstreams}
 sources:
-  north_audit: { type: audit_events, upstream: north, every: 200ms, page_limit: 20 }
+${hasNorth ? '  north_audit: { type: audit_events, upstream: north, every: 200ms, page_limit: 20 }' : ''}
   south_audit: { type: audit_events, upstream: south, every: 200ms, page_limit: 20 }
 sinks:
   disk: { type: file, path: "${dir}/out-{partition}.ndjson", format: json }
@@ -83,19 +83,23 @@ test('archive replay sends the events of each shard as before, and all of them a
 
 test('beside a process of another machine archive keys rotate is refused and check passes; later any machine rotates', async () => {
   const { archive, configure, counts, env, grow, keys, once } = await aState();
-  const file = configure('one');
-  expect(await once(file)).toMatchObject({ exitCode: 0 });
-  const other = startSluice(['run', '-c', configure('two')], { env });
+  const rotate = (config: string, key = keys[2]) =>
+    runHere(['archive', 'keys', 'rotate', '-c', config, '--to', key ?? ''], env);
+  expect(await once(configure('one', keys[0], { hasNorth: false }))).toMatchObject({ exitCode: 0 });
+  // Nothing of the first shard is signed yet, and the second one must not wait for it.
+  const early = await rotate(configure('one'), keys[1]);
+  expect(early, early.stderr).toMatchObject({ exitCode: 0 });
+  expect(early.stderr).toContain(`nothing in ${join(archive, '0')} is signed yet`);
+  const file = configure('one', keys[1]);
+  const other = startSluice(['run', '-c', configure('two', keys[1])], { env });
   await other.waitForLine('shard_worker_started');
-  const rotate = (config: string) =>
-    runHere(['archive', 'keys', 'rotate', '-c', config, '--to', keys[1] ?? ''], env);
 
   const refused = await rotate(file);
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('has the state')]);
   grow();
   await waitUntil(() => counts().length === 4 * events, { what: 'the other process to continue' });
   // The machine with an old copy of the state, and one that never had any.
-  for (const config of [file, configure('three')]) {
+  for (const config of [file, configure('three', keys[1])]) {
     const checked = await runHere(['check', '-c', config, '--connect'], env);
     expect(checked.stdout, checked.stderr).toContain('ok    sink proof: connection');
   }
@@ -103,10 +107,10 @@ test('beside a process of another machine archive keys rotate is refused and che
   expect(ended.exitCode).toBe(0);
   expect(ended.stderr).not.toContain('sink_refused');
 
-  const rotated = await rotate(configure('three'));
+  const rotated = await rotate(configure('three', keys[1]));
   expect(rotated, rotated.stderr).toMatchObject({ exitCode: 0 });
   grow();
-  const next = await once(configure('one', keys[1]));
+  const next = await once(configure('one', keys[2]));
   expect(next, next.stderr).toMatchObject({ exitCode: 0 });
   const vkey = rotated.stdout.split('\n')[0] ?? '';
   const verified = await runHere(['archive', 'verify', archive, '--key', vkey]);

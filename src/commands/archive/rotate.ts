@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { type BucketSettings, openStore, signerOf, signingSettings } from '../../archive/index.ts';
 import { rotateKey } from '../../archive/operate.ts';
 import { type Config, inShards, loadConfig } from '../../config/index.ts';
-import { type Json, Secret, UsageError } from '../../contracts/index.ts';
+import { ExportError, type Json, Secret, UsageError } from '../../contracts/index.ts';
 import { changeState, hasState, lookInto, takeLock } from '../../hold/index.ts';
 import { ownJourney } from '../../operator/index.ts';
 import { systemClock } from '../../tools/index.ts';
@@ -45,19 +45,25 @@ export const rotateKeys = defineCommand({
 name a config (*.yaml) that differs only in that. If the rotation was interrupted, run it again with the same two keys.`,
   async run({ config: file, to, sink: requested }, { env, out, err }) {
     const whole = await loadConfig(file, { env });
+    let isAny = false;
     for (const config of inShards(whole)) {
-      await rotated(config, whole, { to, requested }, { env, out, err });
+      const isRotated = await rotated(config, whole, { to, requested }, { env, out, err });
+      isAny ||= isRotated;
     }
-    return 0;
+    if (isAny) return 0;
+    throw new ExportError('sink_refused', 'rotating the key: nothing is signed yet', {
+      next: 'Name the new key as signing_key at once: there is nothing to hand on.',
+    });
   },
 });
 
+/** False: nothing is signed yet. With several shards the keys of the others are rotated all the same. */
 async function rotated(
   config: Config,
   whole: Config,
   { to, requested }: { readonly to: string; readonly requested: string | undefined },
   { env, out, err }: Pick<CommandDeps, 'env' | 'out' | 'err'>,
-): Promise<void> {
+): Promise<boolean> {
   const { name, settings } = archiveOf(config, requested);
   const isConfig = /\.ya?ml$/.test(to);
   const next = isConfig
@@ -77,9 +83,14 @@ async function rotated(
       next,
     );
   const size = await withMark(name, config, whole, rotate);
+  if (size === null) {
+    err(`${name}: nothing in ${settings.location} is signed yet, so there is nothing to hand on`);
+    return false;
+  }
   err(`${name}: its ${size} entries are signed by both keys, and later entries by the new one`);
   err(`now name it in the config${isConfig ? `, as ${to} does` : `: signing_key: \${file:${to}}`}`);
   out(next.verifier.vkey);
+  return true;
 }
 
 /** Does work with the state's identity and the mark of an archive there, while no process works with the state. */
