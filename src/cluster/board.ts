@@ -155,6 +155,14 @@ export abstract class ControlLog {
 
   /** Resolves after Kafka has stored the record; null deletes the key. Throws `sink_unreachable` or `sink_refused`. */
   protected async write(key: readonly string[], value: Json): Promise<void> {
+    await this.writeAll([[key, value]]);
+  }
+
+  /** As `write`; of several records Kafka stores all or none, since they are one batch of one partition. */
+  protected async writeAll(
+    records: readonly (readonly [readonly string[], Json])[],
+  ): Promise<void> {
+    if (records.length === 0) return;
     const { clientId } = connectionOf(this.#settings);
     this.#producer ??= new Client({
       brokers: this.#settings.brokers,
@@ -164,15 +172,15 @@ export abstract class ControlLog {
         timeout: produceMsMax,
       },
     });
-    const message = {
+    const messages = records.map(([key, value]) => ({
       ...this.#place,
       key: Buffer.from(JSON.stringify(key)),
       // The protocol uses null for a deleted key; the library's types do not know it.
       value: (value === null ? null : Buffer.from(JSON.stringify(value))) as Buffer,
-    };
+    }));
     try {
       await this.#producer.send({
-        ...{ messages: [message], compression: 'none', acks: ProduceAcks.ALL },
+        ...{ messages, compression: 'none', acks: ProduceAcks.ALL },
       });
     } catch (error) {
       throw clusterError(error, `writing to ${this.#place.topic}`);

@@ -85,10 +85,10 @@ export class Control extends ControlLog {
     return this.#homes;
   }
 
-  /** Stores which shard reads a source. */
-  async settle(source: string, shard: number): Promise<void> {
-    await this.write(['home', source], { shard });
-    this.#homes.set(source, shard);
+  /** Stores which shard reads each of these sources, for all or for none. */
+  async settle(homes: ReadonlyMap<string, number>): Promise<void> {
+    await this.writeAll(Array.from(homes, ([source, shard]) => [['home', source], { shard }]));
+    for (const [source, shard] of homes) this.#homes.set(source, shard);
   }
 
   async claim({ name, upstreams }: Deployment): Promise<void> {

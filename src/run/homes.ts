@@ -44,7 +44,8 @@ export async function agreeOnHomes(
   await control.caughtUp();
   const { unsettled, misplaced, found } = await homesOf(config, { control, clock });
   if (misplaced.length > 0) throw refused(config, misplaced, found);
-  for (const [source, shard] of unsettled) await control.settle(source, shard);
+  // At once: after a kill between two of them, the others would count as new.
+  await control.settle(unsettled);
 }
 
 /** Why a run would be refused; null: it would not. Changes nothing. Throws `sink_unreachable` or `sink_refused`. */

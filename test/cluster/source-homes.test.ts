@@ -11,7 +11,7 @@ import { shardOfStream } from '../../src/config/shards.ts';
 import { parseHostPort } from '../../src/contracts/settings.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
-import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
+import { consumeAll, createTopic, kafkaBrokers, newTopic } from '../support/kafka.ts';
 import { startMovingUpstreams } from '../support/moving/upstreams.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
@@ -149,6 +149,34 @@ test('a successor on an upstream that has its state in another shard is refused,
   await sluice.kill();
   expect(await delivered()).toEqual(more);
 }, 600_000);
+
+test('a kill leaves the homes of all sources or of none', async () => {
+  const brokers = await kafkaBrokers();
+  const prefix = `p-${crypto.randomUUID()}`;
+  await createTopic(brokers, `${prefix}.control`, { settings: { 'cleanup.policy': 'compact' } });
+  const settings = { brokers: brokers.map(parseHostPort).filter((one) => one !== null), prefix };
+  await using control = new Control(settings, systemClock());
+  const consumer = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING }).consumer({
+    groupId: prefix,
+  });
+  await consumer.connect();
+  await consumer.subscribe({ topic: `${prefix}.control`, fromBeginning: true });
+  /** By key, the offset of the batch of the record: Kafka stores all of a batch, or nothing. */
+  const batches = new Map<string, string>();
+  await consumer.run({
+    eachMessage: async ({ message }) => {
+      const { batchContext } = message as { batchContext?: { firstOffset: string } };
+      batches.set(String(message.key), String(batchContext?.firstOffset));
+    },
+  });
+
+  await control.settle(new Map(['a', 'b', 'c'].map((source, shard) => [source, shard])));
+
+  await waitUntil(() => batches.size === 3, { what: 'three records' });
+  await consumer.disconnect();
+  expect(batches).toEqual(new Map(['a', 'b', 'c'].map((name) => [`["home","${name}"]`, '0'])));
+  expect(await storedHomes(brokers, prefix)).toEqual({ a: 0, b: 1, c: 2 });
+});
 
 test('a state that is exported and imported has each source where the new config reads it', {
   tags: ['long'],
