@@ -3,13 +3,13 @@
 // copies of the checkpoints, in a directory that is removed at the end: the next run reads the same events again and
 // delivers them.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, formatsOf, loadConfig, sinks } from '../config/index.ts';
 import type { FormatChoice, SinkDefinition } from '../contracts/config.ts';
 import { type Offset, type Route, shownLines, UsageError } from '../contracts/index.ts';
 import { changeState, databaseName, hasState, holderOf, openForLooking } from '../hold/index.ts';
+import { makeScratch } from '../operator/index.ts';
 import {
   type BootTools,
   formatKeyOf,
@@ -149,7 +149,7 @@ interface Tapping {
 }
 
 async function fetchHere(plan: WholePlan, { config, tools, stop }: Tapping): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-tap-'));
+  const dir = makeScratch('tap');
   try {
     copyCheckpoints(config.state.dir, dir);
     const state = { ...config.state, dir, sync: 'normal', keepMs: 0, kafka: null } as const;

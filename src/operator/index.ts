@@ -5,4 +5,5 @@ export type { Stored } from './adapter.ts';
 export { kafkaOf } from './draining.ts';
 export { type Operator, operatorOf, ownOperator, type RewoundStream } from './operator.ts';
 export { ownJourney } from './own-journey.ts';
+export { makeScratch } from './scratch.ts';
 export { withCopy } from './stored.ts';

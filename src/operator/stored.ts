@@ -1,14 +1,13 @@
 // A stored state to read: the state directory, or a copy of what is committed in Kafka, in a directory that
 // is deleted afterwards. Invariant: no process of the state is disturbed.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import type { StateLogSettings } from '../cluster/index.ts';
 import type { Config } from '../config/index.ts';
 import { systemClock } from '../tools/index.ts';
 import { notHere, readState } from '../watch/index.ts';
 import type { Stored } from './adapter.ts';
+import { makeScratch } from './scratch.ts';
 
 /** The state in the state directory of a config. */
 export function storedHere(config: Config): Stored {
@@ -24,7 +23,7 @@ export async function withCopy<T>(
 ): Promise<T> {
   // Its client takes long to load.
   const { StateCopy } = await import('../cluster/kafka.ts');
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
+  const dir = makeScratch('cluster');
   const copy = new StateCopy(kafka, dir, systemClock());
   try {
     const isThere = await copy.catchUp().finally(() => copy.close());

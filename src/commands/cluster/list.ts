@@ -2,10 +2,7 @@
 // any machine that reaches the brokers. It reads committed records, so that it also answers while no process is active.
 // Facts that only the active process has are on that process's own page.
 
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { kafkaOf } from '../../operator/index.ts';
+import { kafkaOf, makeScratch } from '../../operator/index.ts';
 import { painted, tableLines } from '../../terminal/index.ts';
 import { systemClock } from '../../tools/index.ts';
 import type { ClusterStatus } from '../../watch/running-status.ts';
@@ -23,7 +20,7 @@ export const clusterList = defineCommand({
     kafkaOf(config);
     // Its Kafka client is slow to load.
     const { ClusterLook } = await import('../../run/shards.ts');
-    const scratch = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
+    const scratch = makeScratch('cluster');
     const sight = new ClusterLook({ config: () => config, scratch, clock: systemClock() });
     try {
       const reported = await sight.look();
