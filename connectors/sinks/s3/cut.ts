@@ -54,11 +54,23 @@ export function firstOffsetOf(stem: string): Offset {
   return Number(stem.slice(stem.indexOf('-') + 1));
 }
 
-/** The day of a cut: never before the last cut's, so that names keep the order of cuts. */
-export function dayOf(nowMs: number, after: string): string {
-  const today = new Date(nowMs).toISOString().slice(0, 10).replaceAll('-', '/');
+/** The last cut's day may be so much later than today; beyond that, the clock was ahead. */
+const laterMsMax = 31 * 86_400_000;
+
+/**
+ * The day of a cut: not before the last cut's, so that names keep the order of cuts. If the clock was far ahead at the last
+ * cut, it is today all the same; otherwise all cuts would have that day for years. A clock that is before `epochMs`, when the
+ * present epoch began, is behind by itself. `epochMs` infinite: always in order.
+ */
+export function dayOf(nowMs: number, after: string, epochMs: number): string {
+  const today = dayText(nowMs);
   const last = after.slice(0, 10);
-  return /^\d{4}\/\d\d\/\d\d$/.test(last) && last > today ? last : today;
+  if (!/^\d{4}\/\d\d\/\d\d$/.test(last) || last <= today) return today;
+  return nowMs >= epochMs && last > dayText(nowMs + laterMsMax) ? today : last;
+}
+
+function dayText(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10).replaceAll('-', '/');
 }
 
 const namePattern = /^\d{4}\/\d\d\/\d\d\/(\d{13}-\d{16})\./;

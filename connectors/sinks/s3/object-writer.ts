@@ -188,15 +188,17 @@ export class ObjectWriter {
 
   #opened(first: Offset): Collected {
     if (this.#open !== null) return this.#open;
-    const { opening } = this.#settings;
+    const { opening, isSigned = false } = this.#settings;
     const { clock } = opening.tools;
+    const epoch = presentEpoch(opening.numbering);
     const again = this.#unfinished !== null && first < this.#unfinished.end;
     const { end: bound, ...cut } =
       again && this.#unfinished !== null
         ? this.#unfinished
         : {
-            day: dayOf(clock.now(), this.#after),
-            stem: stemOf(presentEpoch(opening.numbering), first),
+            // The log enters signed cuts in the order of their names.
+            day: dayOf(clock.now(), this.#after, isSigned ? Number.POSITIVE_INFINITY : epoch),
+            stem: stemOf(epoch, first),
             end: Number.POSITIVE_INFINITY,
           };
     this.#unfinished = null;

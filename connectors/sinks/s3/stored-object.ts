@@ -9,6 +9,7 @@ import {
   type Numbering,
   type Offset,
   type PositionReach,
+  presentEpoch,
   reachOf,
 } from '../../../src/contracts/index.ts';
 import type { ObjectStore } from '../../../src/objects/index.ts';
@@ -56,8 +57,10 @@ export async function lookAtBucket(
   // A name of a later day would move all later objects to that day. A signed cut is not
   // forged: a clock that was ahead wrote it, and names keep the order of cuts.
   const isSigned = end === Number.POSITIVE_INFINITY;
-  const lastDay = isSigned ? null : dayOf(nowMs + dayMs, after);
-  const found = await newestObjects(store, after, lastDay);
+  const lastDay = isSigned ? null : dayOf(nowMs + dayMs, after, presentEpoch(numbering));
+  // The name of a clock that was ahead comes after those of all later cuts.
+  const isAhead = lastDay !== null && after.slice(0, lastDay.length) > lastDay;
+  const found = await newestObjects(store, isAhead ? '' : after, lastDay);
   const reaches = found.map(({ place }) => {
     const { position, ahead } = reachOf(place, numbering);
     return position > end ? { position: 0, ahead: true } : { position, ahead };

@@ -89,12 +89,26 @@ describe(`s3 sink at ${name}`, () => {
     clock.jump(-86_400_000); // names keep their order all the same
     send(52, 9);
     await expect.poll(() => answers.at(-1)).toBe('delivered');
+    // A clock that was far ahead for a moment names no later object, and one that is behind none at all.
+    const tenYears = 3_650 * 86_400_000;
+    for (const [jump, first] of [
+      [tenYears, 61],
+      [-tenYears, 70],
+      [-Date.UTC(2026, 2, 4), 79],
+    ] as const) {
+      clock.jump(jump);
+      send(first, 9);
+      await expect.poll(() => answers.at(-1)).toBe('delivered');
+    }
 
     expect(sink.dueInMs?.()).toBeNull();
     expect([...(await server.objects(bucket)).keys()]).toEqual([
       'in/here/2026/03/04/1772000000000-0000000000000040.ndjson.gz',
       'in/here/2026/03/05/1772000000000-0000000000000051.ndjson.gz',
       'in/here/2026/03/05/1772000000000-0000000000000052.ndjson.gz',
+      'in/here/2026/03/05/1772000000000-0000000000000070.ndjson.gz',
+      'in/here/2026/03/05/1772000000000-0000000000000079.ndjson.gz',
+      'in/here/2036/03/02/1772000000000-0000000000000061.ndjson.gz',
     ]);
   });
 
