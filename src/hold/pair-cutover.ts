@@ -15,6 +15,8 @@ export interface CutoverWish {
   readonly isForced: boolean;
   /** Why the delivering side cannot be read; null: it was read to its end. */
   readonly unread: string | null;
+  /** The row of the request, whose answer is stored with the change; default: none. */
+  readonly request?: number | undefined;
 }
 
 /** The result. */

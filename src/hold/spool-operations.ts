@@ -135,9 +135,14 @@ export function operationsOn({ store, delivered, notes, accept, tick }: Operatio
       store.pairs.compare(...of, Date.now()),
     pairReports: () => store.pairReports(Date.now()),
     cutOver(wish: CutoverWish): Cutover {
+      const { request } = wish;
+      if (request !== undefined && !store.requests.isOpen(request)) return withdrawnCutover;
       // The notes include how far each side was read.
       notes.write(Date.now());
-      return store.cutOver(wish, Date.now());
+      const turned = store.cutOver(wish, Date.now());
+      // Else a successor would find it done, and answer that it was not.
+      if (request !== undefined) store.requests.answer(request, { ...turned } as unknown as Json);
+      return turned;
     },
     settle: (request: number, answer: Json) => store.requests.answer(request, answer),
     inform: (request: number, progress: Json) => store.requests.note(request, progress),
@@ -183,6 +188,11 @@ export function operationsOn({ store, delivered, notes, accept, tick }: Operatio
 
 /** The operations by name. */
 export type Operations = ReturnType<typeof operationsOn>;
+
+const withdrawnCutover: Cutover = {
+  ...{ isDone: false, report: null },
+  reasons: ['its command waits no longer'],
+};
 
 const writes: ReadonlySet<string> = new Set<keyof Operations>([
   ...(['append', 'acknowledge', 'settle', 'inform', 'takeUp', 'withdraw', 'leave'] as const),

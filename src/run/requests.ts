@@ -125,7 +125,8 @@ async function answerTo(request: Request, deps: Doing): Promise<Json> {
       return { added: suspects };
     }
     case 'cut_over':
-      return await turnPair(name, wish, deps);
+      await turnPair(name, wish, deps, request.id);
+      return null;
     case 'backfill':
       return null;
     default:

@@ -19,18 +19,19 @@ interface TurnDeps {
 /** A side is read to its tail within this time, or counts as unread. */
 const readMsMax = 10_000;
 
-/** Carries out a cutover or rollback; the answer is a Cutover as JSON. */
+/** Carries out a cutover or rollback; the answer is a Cutover as JSON, and is stored with the change if it has a `request`. */
 export async function turnPair(
   pair: string,
   { phase, isForced }: Extract<OperatorRequest, { what: 'cut_over' }>,
   { pipeline, spool, tools, made }: TurnDeps,
+  request?: number,
 ): Promise<Json> {
   const old = made().config.sources[pair]?.succeeds?.source;
   const read = [...(old === undefined ? [] : [old]), ...(phase === 'cut_over' ? [pair] : [])];
   const cannot = await Promise.all(read.map((source) => pipeline.readNow(source, readMsMax)));
   const whys = cannot.filter((why) => why !== null);
   const unread = whys.length === 0 ? null : whys.join('; ');
-  const turned: Cutover = await spool.cutOver({ pair, phase, isForced, unread });
+  const turned: Cutover = await spool.cutOver({ pair, phase, isForced, unread, request });
   if (turned.isDone)
     tools.log.info('succession_changed', 'succession phase changed by an operator', {
       source: pair,
