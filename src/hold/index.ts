@@ -9,7 +9,13 @@ export { deadLetterTable, keyLengths, type OutboxRow, pageTable } from './outbox
 export type { Cutover } from './pair-cutover.ts';
 export { replacePrivateFile } from './private-files.ts';
 export type { ReachedMoment, SinkHistory } from './receipts.ts';
-export { type OperatorRequest, operatorRequestOf, parsedObject, type Request } from './requests.ts';
+export {
+  endedFirst,
+  type OperatorRequest,
+  operatorRequestOf,
+  parsedObject,
+  type Request,
+} from './requests.ts';
 export { databaseName } from './schema.ts';
 export { changeState, lookInto, openForLooking, Store } from './store.ts';
 export type { StreamExtent } from './streams.ts';

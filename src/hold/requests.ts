@@ -3,7 +3,7 @@
 // and deletes the row. If no process runs, the row waits for the next one. The process deletes an
 // answer that no command reads. A backfill's row is kept longer (backfills.ts).
 
-import { isObject, type Json, type JsonObject } from '../contracts/index.ts';
+import { ExportError, isObject, type Json, type JsonObject } from '../contracts/index.ts';
 import type { Row, Statements } from './database.ts';
 
 /**
@@ -123,6 +123,18 @@ export class RequestTable {
   withdraw(id: number): void {
     this.#statements.run('DELETE FROM request WHERE id = ?', id);
   }
+}
+
+/** Why it is unknown which suspects were moved: their change has no answer with it, and the process that began has ended. */
+export function endedFirst(name: string, holder?: string): ExportError {
+  const to = holder === undefined ? '' : ` to ${holder}`;
+  return new ExportError(
+    'state_locked',
+    `request${to} about ${name}: the process ended before it answered`,
+    {
+      next: 'Some suspects may be dead letters by now: `sluice dead-letters list` shows them. Repeat the command for the others when a process runs again.',
+    },
+  );
 }
 
 function requestOf({ id, name, wish: written, at, answer, progress }: Row): readonly Request[] {

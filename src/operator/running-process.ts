@@ -4,7 +4,7 @@
 
 import type { Config } from '../config/index.ts';
 import { ExportError, type JsonObject } from '../contracts/index.ts';
-import { holderOf, type OperatorRequest, Store } from '../hold/index.ts';
+import { endedFirst, holderOf, type OperatorRequest, Store } from '../hold/index.ts';
 import { systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
 import { storedHere } from './stored.ts';
@@ -48,7 +48,7 @@ export class RunningProcess implements Adapter {
     });
     if (answer !== null) return answer;
     // The process may have carried the request out before it ended; other changes have their answer with them.
-    if (hasEnded && wish.what === 'give_up') throw endedFirst(this.holder, name);
+    if (hasEnded && wish.what === 'give_up') throw endedFirst(name, this.holder);
     if (hasEnded) return null;
     throw unanswered(this.holder, name, isThere && isWithdrawable(wish));
   }
@@ -56,7 +56,7 @@ export class RunningProcess implements Adapter {
 
 /** True for a request that is carried out with its answer, and so not any more. */
 function isWithdrawable({ what }: OperatorRequest): boolean {
-  return what !== 'retry' && what !== 'give_up' && what !== 'cut_over';
+  return what !== 'retry' && what !== 'give_up';
 }
 
 function answerIn(store: Store, row: number): JsonObject | null {
@@ -69,12 +69,5 @@ function unanswered(holder: string, name: string, isWithdrawn: boolean): ExportE
     : 'The process may carry it out all the same: check with `sluice status` before you repeat it.';
   return new ExportError('state_locked', `request to ${holder} about ${name}: no response`, {
     next: `The process may be shutting down, or another command holds the lock; retry when it has finished. ${result}`,
-  });
-}
-
-function endedFirst(holder: string, name: string): ExportError {
-  const what = `request to ${holder} about ${name}: the process ended before it answered`;
-  return new ExportError('state_locked', what, {
-    next: 'Some suspects may be dead letters by now: `sluice dead-letters list` shows them. Repeat the command for the others when a process runs again.',
   });
 }

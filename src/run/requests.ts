@@ -4,7 +4,7 @@
 // failed request never stops the journey; a request that its command has withdrawn is not executed.
 
 import { asExportError, type Json, type Log } from '../contracts/index.ts';
-import { changeState, type Request } from '../hold/index.ts';
+import { changeState, endedFirst, type Request } from '../hold/index.ts';
 import { type BackfillProgress, backfillsAmong } from '../hold/open.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { BackfillReading, type BackfillReadingDeps } from './backfill.ts';
@@ -39,9 +39,12 @@ export async function serveRequests(
 ): Promise<BackfillProgress | null> {
   const { tools } = deps;
   let reading: BackfillReading | null = null;
+  let isFirst = true;
   const unread = new Map<number, number>();
   while (!stop.aborted) {
     try {
+      if (isFirst) await settleBegun(deps);
+      isFirst = false;
       reading = await look(reading, { ...deps, unread }, stop);
     } catch (error) {
       // For example a full disk: the next check retries.
@@ -51,6 +54,15 @@ export async function serveRequests(
     await tools.clock.sleep(lookEveryMs, stop).catch(() => undefined);
   }
   return (await reading?.ended) ?? null;
+}
+
+/** Answers the requests of other machines that an earlier process may have carried out in part: their change has no answer with it. */
+async function settleBegun({ spool }: RequestDeps): Promise<void> {
+  for (const { id, name, wish, command, answer } of await spool.requests()) {
+    if (wish.what !== 'give_up' || command === null || answer !== null) continue;
+    const { code, message, next } = endedFirst(name);
+    await spool.settle(id, { error: { code, message, next } });
+  }
 }
 
 /** Looks once; returns the backfill that is read from then on. */

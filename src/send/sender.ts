@@ -10,6 +10,7 @@
 // not for this sink; acknowledgements count in spool order; the next batch is cut while the one
 // before it is in flight.
 
+import { setImmediate as immediate } from 'node:timers/promises';
 import {
   asExportError,
   type Batch,
@@ -110,6 +111,8 @@ export class Sender {
   #sent: Offset = 0;
   /** No stream reads any more. */
   #isFinishing = false;
+  /** The last request outside of a pipeline. */
+  #request: Promise<unknown> = Promise.resolve();
   /** Ends the wait for the next probe of a destination at fault. */
   #wakeLanes: (() => void) | null = null;
 
@@ -127,6 +130,10 @@ export class Sender {
       health: this.#health,
       send,
       isKept: (offset) => this.#kept.some(({ start, end }) => start <= offset && offset < end),
+      quiet: async () => {
+        await this.#request;
+        await immediate();
+      },
     });
   }
 
@@ -153,9 +160,9 @@ export class Sender {
     return this.#health.retryNow();
   }
 
-  /** Makes dead letters of suspects, all or those with these uids; returns their number. */
+  /** Makes dead letters of suspects, all or those with these uids; resolves with their number when they are durable. */
   async giveUp(uids: readonly string[] | null): Promise<number> {
-    return this.#settlement.giveUp(uids).length + (await this.#lanes.giveUp(uids));
+    return (await this.#settlement.giveUp(uids)) + (await this.#lanes.giveUp(uids));
   }
 
   /**
@@ -378,6 +385,7 @@ export class Sender {
     this.#settlement.begin();
     try {
       const answer = sink.send(batch, kill);
+      this.#request = answer.catch(() => undefined);
       sink.flush?.();
       return await answer;
     } catch (error) {

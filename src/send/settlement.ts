@@ -18,6 +18,7 @@ import {
   type Verdict,
 } from '../contracts/index.ts';
 import { Evidence, type Suspect } from './evidence.ts';
+import { GivenUp } from './given-up.ts';
 import type { Lanes } from './lanes.ts';
 import {
   alone,
@@ -59,6 +60,8 @@ export interface SettlementDeps
    * True for an event that the receiver has accepted in a pipeline, after others that it has not.
    */
   readonly isKept: (offset: Offset) => boolean;
+  /** Resolves when no request is under way and the answer of the last one has been settled. */
+  readonly quiet: () => Promise<void>;
 }
 
 /** Events that wait because the receiver rejects them and accepts none. */
@@ -84,8 +87,7 @@ export class Settlement {
   readonly #evidence: Evidence;
   /** Settled out of order and after the position, with their uids. */
   readonly #ahead = new Map<Offset, Uid>();
-  /** Uids of suspects that an operator has moved to the dead letters. */
-  readonly #givenUp = new Set<string>();
+  readonly #givenUp: GivenUp;
   /** Events of the batch on trial. */
   #onTrial: readonly Event[] = [];
   /** Rejected alone after another event was accepted: to blame if the next one is accepted. */
@@ -98,13 +100,16 @@ export class Settlement {
     this.#health = deps.health;
     const { sink } = deps;
     this.#evidence = new Evidence(sink.destinationOf?.bind(sink));
+    this.#givenUp = new GivenUp({ ...deps, bury: (events) => this.#buryGiven(events) });
   }
 
   /** Null: no event is suspected. */
   get suspects(): Suspects | null {
     const refused = this.#evidence.suspects;
     if (this.#onTrial.length === 0) return null;
-    const events = new Set([...this.#onTrial, ...refused].map(({ offset }) => offset)).size;
+    const open = [...this.#onTrial, ...refused].filter((event) => !this.#isSettled(event));
+    const events = new Set(open.map(({ offset }) => offset)).size;
+    if (events === 0) return null;
     const first = refused
       .slice(0, namedMax)
       .map(({ uid, stream, reason }) => ({ uid, stream, reason }));
@@ -117,34 +122,39 @@ export class Settlement {
     this.#evidence.begin();
   }
 
-  /** Makes dead letters of suspects, all or those with these uids; returns their uids. */
-  giveUp(uids: readonly string[] | null): readonly string[] {
-    const all = [...this.#onTrial, ...this.#evidence.suspects];
-    const open = new Set(all.flatMap((event) => (this.#isSettled(event) ? [] : [event.uid])));
-    const chosen = [...open].filter((uid) => uids === null || uids.includes(uid));
-    for (const uid of chosen) this.#givenUp.add(uid);
+  /** Makes dead letters of suspects, all or those with these uids; resolves with their number when they are durable. */
+  async giveUp(uids: readonly string[] | null): Promise<number> {
+    if (this.#onTrial.length === 0) return 0;
+    const onTrial = this.#onTrial.map((event) => ({ event, offset: event.offset, uid: event.uid }));
+    const all = [...this.#evidence.suspects, ...onTrial].filter(
+      (one) => one.offset >= this.#position.at && !this.#isDone(one),
+    );
+    const chosen = all.filter(({ uid }) => uids === null || uids.includes(uid));
+    const given = this.#givenUp.move([...new Map(chosen.map((one) => [one.uid, one])).values()]);
     this.#health.retryNow();
-    return chosen;
+    return await given;
   }
 
-  /** The part without events that are settled, given up, or set aside. */
+  /** The part without events that are settled or set aside. */
   async prepare(whole: BatchPart): Promise<BatchPart> {
     const part = await this.#diverted(whole);
-    if (this.#ahead.size === 0 && this.#givenUp.size === 0) return part;
+    await this.#givenUp.settled();
+    if (this.#ahead.size === 0) return part;
     const { batch } = part;
-    const isOpen = (event: Event) => !this.#isSettled(event);
-    const given = batch.events.filter((event) => isOpen(event) && this.#givenUp.has(event.uid));
-    const left = batch.events.flatMap((event, index) =>
-      isOpen(event) && !this.#givenUp.has(event.uid) ? [index] : [],
-    );
+    const left = batch.events.flatMap((event, index) => (this.#isSettled(event) ? [] : [index]));
     if (left.length === batch.events.length) return part;
+    return { ...part, batch: picked(batch, left) };
+  }
+
+  /** Suspects become dead letters at an operator's request, while the position stays. */
+  async #buryGiven(events: readonly Event[]): Promise<void> {
     const reasons = new Map(this.#evidence.suspects.map(({ uid, reason }) => [uid, reason]));
-    const deadLetters = given.map((event) =>
+    const deadLetters = events.map((event) =>
       deadLetterFor(event, reasons.get(event.uid) ?? 'moved to the dead letters by hand'),
     );
-    await this.#bury(deadLetters, this.#position.at);
-    for (const { uid } of given) this.#givenUp.delete(uid);
-    return { ...part, batch: picked(batch, left) };
+    this.#settledAhead(events);
+    await this.#store(deadLetters, this.#position.at);
+    for (const { offset } of events) this.#evidence.forget(offset);
   }
 
   /** The part without events whose destination has set-aside events: they follow those. */
@@ -167,6 +177,7 @@ export class Settlement {
   /** Resolves once the events are durable; only then may the position pass them. */
   async #setAside(events: readonly AsideEvent[]): Promise<void> {
     const { lanes } = this.#deps;
+    this.#givenUp.spare(events);
     this.#advance(this.#position.at, { aside: events });
     await this.#position.saved();
     for (const [destination, of] of Map.groupBy(events, (event) => event.destination)) {
@@ -184,6 +195,12 @@ export class Settlement {
 
   #settledAhead(events: readonly SettledEvent[]): void {
     for (const { offset, uid } of events) this.#ahead.set(offset, uid);
+  }
+
+  /** Settled, accepted after a batch that was not, or about to become a dead letter. */
+  #isDone(event: SettledEvent): boolean {
+    const { uid, offset } = event;
+    return this.#isSettled(event) || this.#deps.isKept(offset) || this.#givenUp.has(uid);
   }
 
   /** Another state may have given its offset to another event. */
@@ -421,10 +438,13 @@ export class Settlement {
     const deps = {
       ...this.#deps,
       evidence: this.#evidence,
-      isSettled: (event: Event) => this.#isSettled(event) || this.#deps.isKept(event.offset),
-      delivered: (event: Event) => this.#settledAhead([event]),
+      isSettled: (event: Event) => this.#isDone(event),
+      delivered: (event: Event) => {
+        this.#givenUp.spare([event]);
+        this.#settledAhead([event]);
+      },
       hasPassed: (offset: Offset, signals: StopSignals) => this.#hasPassed(offset, signals),
-      isGivenUp: (uid: string) => this.#givenUp.has(uid),
+      isGivenUp: (event: Event) => this.#givenUp.has(event.uid) || this.#isSettled(event),
       canSetAside: this.#deps.lanes.canSetAside,
     };
     const ended = await probeUntilSettled(refused, spareRequests(part), deps, signals);
@@ -437,10 +457,12 @@ export class Settlement {
       const destination = this.#evidence.destinationOf(event);
       await this.#setAside([{ ...deadLetterFor(event, reason), destination }]);
     }
-    if (ended.end === 'guilty') {
+    if (ended.end === 'delivered') this.#givenUp.spare([event]);
+    // It is the dead letter of an operator's request already.
+    await this.#givenUp.settled();
+    if (ended.end === 'guilty' && !this.#isSettled(event))
       await this.#bury([deadLetterFor(event, ended.reason)], place);
-      this.#givenUp.delete(event.uid);
-    } else this.#advance(place);
+    else this.#advance(place);
     return isLast ? [] : [remainingPart(part, picked(batch, rest), part.since)];
   }
 
@@ -452,6 +474,7 @@ export class Settlement {
   ): Promise<void> {
     if (events.length === 0) return;
     part.attempt.hasAccepted = true;
+    this.#givenUp.spare(events);
     if (isWatched || !this.#evidence.isEmpty) this.#evidence.accepted(events);
     const { event } = this.#pending ?? {};
     if (event === undefined) return;
@@ -469,6 +492,11 @@ export class Settlement {
    * Resolves when the dead letters are durable: the receiver's position must not pass one before.
    */
   async #bury(deadLetters: readonly DeadLetter[], position: Offset): Promise<void> {
+    this.#givenUp.spare(deadLetters);
+    await this.#store(deadLetters, position);
+  }
+
+  async #store(deadLetters: readonly DeadLetter[], position: Offset): Promise<void> {
     this.#health.buried(deadLetters.length);
     for (const deadLetter of deadLetters) {
       this.#deps.log.warn(

@@ -44,7 +44,7 @@ export interface TrialDeps {
   /** After an unknown result: true if the receiver reports a position after the event. */
   readonly hasPassed: (offset: Offset, signals: StopSignals) => Promise<boolean>;
   /** True for an event that an operator has moved to the dead letters. */
-  readonly isGivenUp: (uid: string) => boolean;
+  readonly isGivenUp: (event: Event) => boolean;
 }
 
 /** An event that was rejected alone, and why. */
@@ -136,7 +136,7 @@ class Trial {
   /** One probe; null: it settled nothing. */
   async probe(signals: StopSignals): Promise<TrialEnd | null> {
     const { event } = this.#refused;
-    if (this.#deps.isGivenUp(event.uid)) return this.#guilty('moved to the dead letters by hand');
+    if (this.#deps.isGivenUp(event)) return this.#guilty('moved to the dead letters by hand');
     const end = await this.#sendSuspect(signals);
     if (end !== 'refused') return end;
     const others = await this.probeOthers(othersMax, signals);

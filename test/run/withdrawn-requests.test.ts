@@ -33,6 +33,7 @@ function process(dir: string, still: () => void = () => undefined) {
     moved: async () => void asked.push('moved'),
   } as unknown as Spool;
   const pipeline = {
+    giveUp: async () => asked.push('given up'),
     retryNow: (name: string) => {
       asked.push(name);
       return [];
@@ -111,6 +112,25 @@ test('a request that was withdrawn while another one took long is not carried ou
 
   expect(lookInto(dir, 1, (store) => store.recall('audit').checkpoint)).toBe(null);
   expect(running.asked).toEqual(['moved']);
+});
+
+test('an earlier process may have moved suspects for another machine: its successor does not say that none was', async () => {
+  const dir = tempDir();
+  ask(dir, 'disk', { what: 'give_up', uids: null }, 'command');
+  const running = process(dir);
+
+  await running.clock.advance(1_000);
+  const [request] = await running.requests();
+  await running.end();
+
+  expect(request?.answer).toMatchObject({
+    error: {
+      code: 'state_locked',
+      message: 'request about disk: the process ended before it answered',
+      next: expect.stringContaining('`sluice dead-letters list` shows them'),
+    },
+  });
+  expect(running.asked).toEqual([]);
 });
 
 test('a process that ends before it answers may have moved the suspects', async () => {

@@ -181,7 +181,9 @@ test('suspects move to the dead letters on an operator’s order, and nothing el
   const [first] = sender.state.suspects?.first ?? [];
 
   const moved = await sender.giveUp([first?.uid ?? '']);
-  await waitUntil(() => sender.state.deadLetters === 1, { what: 'the dead letter' });
+  await waitUntil(() => sender.state.position > 0 && sender.state.suspects !== null, {
+    what: 'the next suspect',
+  });
   const { position } = sender.state;
   const others = await sender.giveUp(null);
   await waitUntil(() => sender.state.position === 4, { what: 'all to be settled' });
@@ -192,6 +194,62 @@ test('suspects move to the dead letters on an operator’s order, and nothing el
   expect(others).toBe(3);
   expect(taken).toEqual([]);
   expect(sender.state.deadLetters).toBe(4);
+  await spool.close();
+});
+
+test('when an operator has an answer, the suspects are durable dead letters, also those that no probe sends', async () => {
+  const spool = await heldEvents(4, 1);
+  const letters: number[] = [];
+  const acknowledge = spool.acknowledge.bind(spool);
+  spool.acknowledge = async (name, step) => {
+    await acknowledge(name, step);
+    letters.push(...(step.deadLetters ?? []).map(({ offset }) => offset));
+  };
+  let answered = 0;
+  const { sink } = scripted(() => {
+    answered += 1;
+    return refused;
+  });
+  const sender = senderOn(spool, sink, { eventsMax: 4 });
+  const end = running(sender);
+  await waitUntil(() => sender.state.suspects?.stuck ?? false, { what: 'a few probes' });
+  const [last] = (await spool.read(3, 1)).map(({ uids }) => Buffer.from(uids).toString('hex'));
+
+  const moved = await sender.giveUp([last ?? '']);
+  const durable = [...letters];
+  const { position, suspects } = sender.state;
+  const others = await sender.giveUp(null);
+  const all = [...letters];
+  const before = answered;
+  await waitUntil(() => sender.state.position === 4, { what: 'all to be settled' });
+  await end();
+
+  expect([moved, durable, position, suspects?.events]).toEqual([1, [3], 0, 3]);
+  expect([others, all.toSorted()]).toEqual([3, [0, 1, 2, 3]]);
+  expect([letters.length, answered]).toEqual([4, before]);
+  await spool.close();
+});
+
+test('a suspect that the receiver accepts while an operator moves it is no dead letter', async () => {
+  const spool = await heldEvents(2, 1);
+  const under = Promise.withResolvers<typeof delivered>();
+  let asked = 0;
+  const { sink } = scripted((_, attempt) => {
+    asked = attempt;
+    return attempt === 8 ? under.promise : attempt < 8 ? refused : delivered;
+  });
+  const sender = senderOn(spool, sink, { eventsMax: 2 });
+  const end = running(sender);
+  await waitUntil(() => asked === 8 && sender.state.suspects !== null, { what: 'a request' });
+
+  const moving = sender.giveUp(null);
+  under.resolve(delivered);
+  const moved = await moving;
+  await waitUntil(() => sender.state.position === 2, { what: 'all to be settled' });
+  await end();
+
+  expect(moved + sender.state.delivered).toBe(2);
+  expect(sender.state.deadLetters).toBe(moved);
   await spool.close();
 });
 
