@@ -18,6 +18,7 @@ import { UsageError } from '../contracts/index.ts';
 import type { PlannedSource } from '../fetch/engine.ts';
 import { openTools, planFrom, planToLook, type WholePlan } from '../run/index.ts';
 import { counted, painted } from '../terminal/index.ts';
+import { timeText } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { promiseOf } from './shared/assurance.ts';
 import {
@@ -278,6 +279,9 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
     yield `sources.${name}: its records are read as audit records, because it succeeds ${succeeds.source}; set records: audit before you remove succeeds, so that they keep their OCSF classes`;
   }
   for (const { name, list, streams } of plan.sources) {
+    if (typeof list?.start === 'number' && list.start > Date.now()) {
+      yield `sources.${name}: start ${timeText(list.start)} is in the future, and older records are skipped`;
+    }
     const isObject = streams.some((one) => one.kind === 'parents' && one.object !== undefined);
     if (list?.order !== 'auto' || isObject) continue;
     yield `sources.${name}: order is auto, so sluice requests both ends of the list until new records show the order`;

@@ -34,7 +34,9 @@ export const show = defineCommand({
     const lines = await operator.status(async (stored) => {
       const state = await find(stored, stream);
       if (state === null) {
-        return [`${stream} has no checkpoint and starts from the beginning${stored.missing}`];
+        return [
+          `${stream} has no checkpoint; it starts as \`start\` of its source says${stored.missing}`,
+        ];
       }
       const { dir } = stored.config.state;
       const extent = lookInto(dir, null, ({ streams }) => streams.extent(stream));

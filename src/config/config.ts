@@ -104,7 +104,7 @@ export function readConfig(file: string, configEnv: Surroundings = { env: proces
   } catch (error) {
     const isNoText = errorCodeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA';
     const message = isNoText
-      ? 'the config is not UTF-8 text'
+      ? 'the config is not UTF-8 text; save it as UTF-8'
       : `the config cannot be read: ${whyUnreadable(error)}${nextWithout(error)}`;
     throw new ConfigError(file, [{ line: 0, column: 0, path: '', message }]);
   }

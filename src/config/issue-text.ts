@@ -33,6 +33,9 @@ export interface About {
 
 /** The issue as a sentence. */
 export function sentenceOf(issue: Issue, { found, form }: About): string {
+  if (found?.value === '' && found.reference !== null) {
+    return `${found.reference} gives an empty text; give it a value`;
+  }
   switch (issue.code) {
     case 'invalid_type':
       return form === null ? typeSentence(issue.expected, found) : formSentence(form, found);

@@ -71,7 +71,11 @@ export function readSection(
     const name = String(step);
     if (!namePattern.test(name)) {
       const rule = 'begins with a letter, then has letters, digits, _ or -, 63 at most';
-      flaws.add(block.keyAt, [key, name], `this cannot be the name of a ${one}: a name ${rule}`);
+      flaws.add(
+        block.keyAt,
+        [key, name],
+        `this cannot be the name of ${one === 'upstream' ? 'an' : 'a'} ${one}: a name ${rule}`,
+      );
     }
     return { name, written: block, path: [key, name], settings: null };
   });

@@ -3,7 +3,7 @@
 
 import { backlog, type ErrorDetails, type EventAt } from '../contracts/index.ts';
 import type { Plan } from '../pipeline.ts';
-import { timeText } from '../tools/index.ts';
+import { startText, timeText } from '../tools/index.ts';
 import type { State } from '../watch/index.ts';
 
 /** One line to log at info. */
@@ -23,7 +23,7 @@ export function resumeLines(plan: Plan, before: State): readonly ResumeLine[] {
   return [
     ...plan.sources.flatMap((source) =>
       perStream
-        ? source.streams.map((stream) => streamLine(stream.name, before))
+        ? source.streams.map((stream) => streamLine(source, stream.name, before))
         : [sourceLine(source, before)],
     ),
     ...plan.sinks.map((sink) => {
@@ -38,12 +38,12 @@ export function resumeLines(plan: Plan, before: State): readonly ResumeLine[] {
   ];
 }
 
-function streamLine(stream: string, before: State): ResumeLine {
+function streamLine({ list }: Plan['sources'][number], stream: string, before: State): ResumeLine {
   const checkpoint = before.streams.get(stream)?.checkpoint ?? null;
   if (checkpoint === null) {
     return {
       event: 'stream_started',
-      text: 'the stream starts from the beginning',
+      text: `the stream starts ${startText(list?.start)}`,
       fields: { stream },
     };
   }
@@ -59,7 +59,7 @@ function sourceLine(source: Plan['sources'][number], before: State): ResumeLine 
   const resumed = source.streams.filter(({ name }) => before.streams.get(name)?.checkpoint);
   return {
     event: 'source_resumed',
-    text: 'the source’s streams resume after their checkpoints, or start from the beginning',
+    text: 'the source’s streams resume after their checkpoints, or start',
     fields: {
       source: source.name,
       resume: resumed.length,

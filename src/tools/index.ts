@@ -47,6 +47,7 @@ export {
   exactSpanText,
   roughSpanText,
   spanText,
+  startText,
   timeText,
   untilText,
 } from './time-text.ts';

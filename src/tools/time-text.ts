@@ -7,6 +7,12 @@ export function timeText(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
+/** From where a stream without a checkpoint reads; `start` of a list. */
+export function startText(start: 'beginning' | 'now' | number = 'beginning'): string {
+  if (start === 'beginning') return 'from the beginning';
+  return start === 'now' ? 'now, without existing records' : `at ${timeText(start)}`;
+}
+
 /** The time that `timeText` wrote, or null. */
 export function epochOf(time: string | null): number | null {
   return time === null ? null : Date.parse(time);

@@ -107,6 +107,19 @@ describe('check', () => {
     expect(stdout).not.toMatch(/sources\.cases: order is auto/);
   });
 
+  test('names a start in the future, whose older records are skipped', async () => {
+    const late = '  late: { type: audit_events, upstream: edge, start: 2199-01-31T00:00:00Z }';
+    const { config } = await aSetup({ sources: [late] });
+
+    const { stdout, exitCode } = await runHere(['check', '-c', config]);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(
+      /note +sources\.late: start 2199-01-31T00:00:00\.000Z is in the future, and older records/,
+    );
+    expect(stdout).not.toMatch(/sources\.audit: start/);
+  });
+
   test('--connect requests a token and a record from upstream, and exits 0 when all respond', async () => {
     const { config, sandbox } = await aSetup();
 

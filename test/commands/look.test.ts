@@ -165,6 +165,22 @@ describe('explain', () => {
     expect(existsSync(stateDir)).toBe(false);
   });
 
+  test('and where, if not from the beginning', async () => {
+    const path = 'type: audit_events, upstream: edge';
+    const sources = [
+      `  late: { ${path}, start: 2020-01-31T00:00:00Z }`,
+      `  news: { ${path}, start: now }`,
+    ];
+    const { config } = await aSetup({ sandbox: { events: 3 }, sources });
+
+    expect(await explained(config, 'late')).toMatch(/^checkpoint .*starts at 2020-01-31T00:00:00/m);
+    const sluice = startSluice(['run', '-c', config]);
+    await sluice.waitForLine('the stream starts from the beginning');
+    await sluice.waitForLine('the stream starts at 2020-01-31T00:00:00.000Z');
+    await sluice.waitForLine('the stream starts now, without existing records');
+    await sluice.kill('SIGTERM');
+  });
+
   test('shows the learned facts after a run, and prints no cursor', async () => {
     const { config } = await aSetup({ sandbox: { events: 5 } });
     await runOnceHere(config);

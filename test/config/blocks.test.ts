@@ -14,6 +14,12 @@ test('parseConfig takes a config with the least that one needs', () => {
   expect(flawLines(aConfig())).toEqual([]);
 });
 
+test('parseConfig refuses the name of an upstream in a whole sentence', () => {
+  const lines = flawLines(withFirst('upstreams', '  1st: { api: unified }'));
+
+  expect(lines[0]).toContain('upstreams.1st: this cannot be the name of an upstream');
+});
+
 test.each([
   ['state: { max_byte: 1GiB }', '1:10 state.max_byte: unknown key; did you mean max_bytes?'],
   ['statw: {}', '1:1 statw: unknown key; did you mean state?'],

@@ -41,6 +41,22 @@ test.each([
 });
 
 test.each([
+  ['{ type: http, url: "${env:EMPTY}" }', '${env:EMPTY}'],
+  ['{ type: splunk_hec, url: "https://s.example", token: "${file:/empty}" }', '${file:/empty}'],
+  ['{ type: file, path: ./x, batch: { events: "${env:EMPTY}" } }', '${env:EMPTY}'],
+])(
+  'a reference that gives an empty text is named, not the form of the value: %s',
+  (sink, reference) => {
+    const surroundings = configEnv({ EMPTY: '' }, { '/empty': '\n' });
+
+    const lines = flawLines(aConfig({ sinks: `  s: ${sink}` }), surroundings);
+
+    expect(lines).toEqual([expect.stringMatching(/^c\.yaml:\d+:\d+ sinks\.s\./)]);
+    expect(lines[0]).toContain(`: ${reference} gives an empty text; give it a value`);
+  },
+);
+
+test.each([
   ['a\n', 'a'],
   ['a\r\n', 'a'],
   ['a\n\n', 'a'],

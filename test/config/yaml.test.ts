@@ -154,6 +154,8 @@ test('readConfig refuses text that is not UTF-8 and accepts a byte order mark', 
   const read = (bytes: Uint8Array) => () =>
     readConfig('c.yaml', { env: {}, readFile: () => bytes });
 
-  expect(read(Buffer.from([0xff, 0xfe, 0x41]))).toThrow('c.yaml: the config is not UTF-8 text');
+  expect(read(Buffer.from([0xff, 0xfe, 0x41]))).toThrow(
+    'c.yaml: the config is not UTF-8 text; save it as UTF-8',
+  );
   expect(read(Buffer.from(`\ufeff${aConfig()}`))().sinks.screen).toBeDefined();
 });

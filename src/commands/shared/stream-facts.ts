@@ -6,7 +6,14 @@ import { isObject, type Json, type PushStream, type Stream } from '../../contrac
 import { type PlannedSource, timetable } from '../../fetch/engine.ts';
 import { type ListCheckpoint, parseListCheckpoint } from '../../fetch/index.ts';
 import { counted } from '../../terminal/index.ts';
-import { agoText, epochOf, spanText, systemClock, untilText } from '../../tools/index.ts';
+import {
+  agoText,
+  epochOf,
+  spanText,
+  startText,
+  systemClock,
+  untilText,
+} from '../../tools/index.ts';
 import {
   type CheckpointFacts,
   type LiveStatus,
@@ -55,7 +62,7 @@ type Fact = readonly [name: string, value: string];
 
 /** The facts of a stream, in the order in which they are shown. */
 export function streamFacts(known: KnownStream): readonly Fact[] {
-  const { config, source, stream, running, missing, stands, live, held, now } = known;
+  const { config, source, stream, running, missing, stands, live, now } = known;
   const type = config.sources[source.name]?.settings.type;
   return [
     ['read from', `${type} of upstream ${source.upstream}, ${scheduleText(known)}`],
@@ -64,7 +71,7 @@ export function streamFacts(known: KnownStream): readonly Fact[] {
     ...transcodedFacts(known),
     ['next poll', nextPollText(known)],
     ['caught up', agoText(epochOf(stands.caught_up_at), now)],
-    ['checkpoint', checkpointText(held, now)],
+    ['checkpoint', checkpointText(known)],
     ...(stream.kind === 'list' ? orderFacts(known) : []),
     ...(stream.kind === 'collection' ? collectionFacts(known) : []),
     ...(stream.kind === 'push' ? pushFacts(known, stream) : []),
@@ -130,8 +137,8 @@ function nextPollText(known: KnownStream): string {
   return `in about ${spanText(polledAt + schedule.everyMs - now)}`;
 }
 
-function checkpointText(held: CheckpointFacts | null, now: number): string {
-  if (held === null) return 'none: it starts from the beginning';
+function checkpointText({ source, held, now }: KnownStream): string {
+  if (held === null) return `none: it starts ${startText(source.list?.start)}`;
   const resume = held.resume === null ? '' : `; resumes at ${held.resume}`;
   return `saved ${agoText(held.savedAt, now)}${resume}`;
 }

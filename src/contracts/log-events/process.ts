@@ -48,7 +48,7 @@ export const processEvents = {
   stream_started: {
     level: 'info',
     fields: ['stream'],
-    meaning: 'At start: the stream has no checkpoint and starts from the beginning.',
+    meaning: 'At start: the stream has no checkpoint and starts as `start` of its source says.',
   },
   source_resumed: {
     level: 'info',
