@@ -14,13 +14,12 @@ import {
   type Delivery,
   ExportError,
   errorCodeOf,
-  errorText,
   type Log,
   type Tools,
 } from '../../src/contracts/index.ts';
 import { isPerPage, pageNames, patternFlaw } from '../shared/destination-names.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
-import { isOfFile } from './file/file-faults.ts';
+import { faultOf, isOfFile } from './file/file-faults.ts';
 import { filesOf, lockedPath, type OpenFiles } from './file/open-files.ts';
 import { PageFileFailure, sameFile } from './file/page-files.ts';
 
@@ -114,16 +113,16 @@ export const fileSink = defineSink({
     if (inUse !== null) throw inUse;
     try {
       if (!isPerPage(path) && (await exists(path))) {
-        if (!(await stat(path)).isFile()) throw new Error('it is not a regular file');
+        const found = await stat(path);
+        if (found.isDirectory()) throw Object.assign(new Error(path), { code: 'EISDIR' });
+        if (!found.isFile()) throw new Error('it is not a regular file');
         await access(path, constants.R_OK | constants.W_OK);
       }
       await probeDirectory(dirname(resolve(lockedPath(path))));
     } catch (error) {
-      const what = errorCodeOf(error) || errorText(error);
-      throw new ExportError('sink_refused', `looking whether ${path} can be written: ${what}`, {
-        next: 'Let the user that runs sluice write the file and its directory, or change path.',
-        cause: error,
-      });
+      const { what, next } = faultOf(error, 'Create its directory, or change path.');
+      const message = `looking whether ${path} can be written: ${what}`;
+      throw new ExportError('sink_refused', message, { next, cause: error });
     }
   },
 });
@@ -191,23 +190,26 @@ function failureMeaning(error: unknown, doing: string): Delivery {
     return { outcome: 'refused', scope: 'sink', cause: error };
   }
   const code = errorCodeOf(error);
-  const message = `${doing}: ${code || errorText(error)}`;
+  const { what, next } = faultOf(
+    error,
+    'Nothing was lost: the events stay held and are written again.',
+  );
+  const message = `${doing}: ${what}`;
   switch (code) {
     case 'ENOSPC':
     case 'EDQUOT': {
-      const next = 'Free space on the disk of path; nothing was lost, the events stay held.';
-      return {
-        outcome: 'retry',
-        cause: new ExportError('disk_full', message, { next, cause: error }),
-      };
+      const cause = new ExportError('disk_full', message, {
+        next: 'Free space on the disk of path; nothing was lost, the events stay held.',
+        cause: error,
+      });
+      return { outcome: 'retry', cause };
     }
     default: {
       if (isOfFile(error)) {
-        const next = 'Let the user that runs sluice write there, or change path; nothing was lost.';
-        const cause = new ExportError('sink_refused', message, { next, cause: error });
+        const lossless = `${next} Nothing was lost.`;
+        const cause = new ExportError('sink_refused', message, { next: lossless, cause: error });
         return { outcome: 'refused', scope: 'sink', cause };
       }
-      const next = 'Nothing was lost: the events stay held and are written again.';
       const cause = new ExportError('sink_unreachable', message, { next, cause: error });
       return { outcome: 'retry', cause };
     }

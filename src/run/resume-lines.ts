@@ -41,10 +41,12 @@ export function resumeLines(plan: Plan, before: State): readonly ResumeLine[] {
 function streamLine({ list }: Plan['sources'][number], stream: string, before: State): ResumeLine {
   const checkpoint = before.streams.get(stream)?.checkpoint ?? null;
   if (checkpoint === null) {
+    const start = list?.start;
+    const isTime = typeof start === 'number';
     return {
       event: 'stream_started',
-      text: `the stream starts ${startText(list?.start)}`,
-      fields: { stream },
+      text: isTime ? 'the stream starts at a time' : `the stream starts ${startText(start)}`,
+      fields: { stream, ...(isTime && { start: timeText(start) }) },
     };
   }
   const at = timeText(checkpoint.savedAt);

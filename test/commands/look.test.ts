@@ -176,7 +176,7 @@ describe('explain', () => {
     expect(await explained(config, 'late')).toMatch(/^checkpoint .*starts at 2020-01-31T00:00:00/m);
     const sluice = startSluice(['run', '-c', config]);
     await sluice.waitForLine('the stream starts from the beginning');
-    await sluice.waitForLine('the stream starts at 2020-01-31T00:00:00.000Z');
+    await sluice.waitForLine('"start":"2020-01-31T00:00:00.000Z"');
     await sluice.waitForLine('the stream starts now, without existing records');
     await sluice.kill('SIGTERM');
   });

@@ -6,8 +6,6 @@ import {
   type Delivery,
   ExportError,
   epochBegin,
-  errorCodeOf,
-  errorText,
   type FileLock,
   makeDirectory,
   type PositionReach,
@@ -19,7 +17,7 @@ import { forget, keptUid, withoutKnown } from '../../shared/known-events.ts';
 import { linesOf } from '../../shared/lines.ts';
 import { probeDirectory } from '../../shared/writable-directory.ts';
 import { directoryMode } from './durable-files.ts';
-import { isOfFile } from './file-faults.ts';
+import { faultOf, isOfFile } from './file-faults.ts';
 import { type PageFileFailure, PageFiles } from './page-files.ts';
 import { compressSegments } from './segment-compression.ts';
 import { openSegmentFile, type SegmentFile } from './segment-file.ts';
@@ -123,8 +121,7 @@ async function expectWritable(path: string, failure: PageFileFailure): Promise<v
 
 /** As messages show it, without sluice's own next step. */
 function refusalsOf({ path, events, cause }: PageFileFailure): readonly Refusal[] {
-  const what =
-    cause instanceof ExportError ? cause.message : errorCodeOf(cause) || errorText(cause);
+  const { what } = faultOf(cause, '');
   const reason = `writing to ${path}: ${what}`;
   return events.map(({ uid }) => ({ uid, reason, by: 'only_destination' }));
 }

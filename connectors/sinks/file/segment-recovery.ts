@@ -173,7 +173,8 @@ async function leftBefore(file: FileHandle, mark: Json | null): Promise<Left | n
 }
 
 async function reportUnknown({ path, log }: SegmentFileSettings, file: FileHandle): Promise<void> {
-  if ((await file.stat()).size === 0) return;
+  const found = await file.stat();
+  if (!found.isFile() || found.size === 0) return;
   log.warn(
     'file_lines_unknown',
     'the file has lines that its note does not know; events may be written twice',

@@ -14,7 +14,13 @@ import {
 } from 'node:tls';
 import { type Clock, type TlsSettings, tlsFaults } from '../../../src/contracts/index.ts';
 import { type Address, isSecure } from './address.ts';
-import { connectFailure, tlsFaultFailure, tlsFileFailure, turnedAway } from './failures.ts';
+import {
+  connectFailure,
+  silentHandshake,
+  tlsFaultFailure,
+  tlsFileFailure,
+  turnedAway,
+} from './failures.ts';
 
 /** The receiver and the connection settings. */
 export interface SyslogReceiver {
@@ -50,6 +56,7 @@ export async function dial(to: SyslogReceiver, clock: Clock, signal: AbortSignal
     await Promise.race([
       once(socket, secure ? 'secureConnect' : 'connect', { signal: both }),
       clock.sleep(to.connectTimeoutMs, both).then(() => {
+        if (secure && !socket.connecting) throw silentHandshake(to.address, to.connectTimeoutMs);
         throw Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' });
       }),
     ]);

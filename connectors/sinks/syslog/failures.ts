@@ -27,6 +27,15 @@ export function connectFailure(address: Address, error: unknown): ExportError {
   });
 }
 
+/** The receiver accepted the connection, and never answered the handshake of TLS. */
+export function silentHandshake(address: Address, timeoutMs: number): ExportError {
+  const what = `connected, but no answer to the TLS handshake within ${timeoutMs / 1_000} s`;
+  return new ExportError('sink_unreachable', `connecting to ${address.text}: ${what}`, {
+    next: `A port of plain syslog never answers: use its TLS port, or an address with tcp:// or relp://. Else see the receiver’s log. ${heldNext}`,
+    details: { address: address.text },
+  });
+}
+
 /** An open connection ended with an error. TLS 1.3 rejects client certificates only here. */
 export function brokenConnection(address: Address, error: unknown): ExportError {
   const code = codeOf(error);

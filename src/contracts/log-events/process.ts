@@ -47,7 +47,7 @@ export const processEvents = {
   },
   stream_started: {
     level: 'info',
-    fields: ['stream'],
+    fields: ['stream', 'start'],
     meaning: 'At start: the stream has no checkpoint and starts as `start` of its source says.',
   },
   source_resumed: {

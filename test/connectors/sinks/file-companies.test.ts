@@ -182,7 +182,7 @@ describe('a file sink with a company in its path', () => {
   test('writes again only what is missing after one of the files failed', async () => {
     const dir = tempDir();
     const path = join(dir, '{company}.ndjson');
-    const { sink, batch } = await openSink(fileSink, { path });
+    const { sink, batch, tools } = await openSink(fileSink, { path });
     const blocked = join(dir, 'c-1.ndjson');
     mkdirSync(blocked);
     const events = ofCompanies(someEvents(9), ['c-0', 'c-1', 'c-2']);
@@ -192,7 +192,11 @@ describe('a file sink with a company in its path', () => {
     const repaired = await sink.send(batch(events), never);
     await sink.close();
 
-    const own = { reason: `writing to ${blocked}: EISDIR`, by: 'only_destination' };
+    const own = {
+      reason: `writing to ${blocked}: it is a directory (EISDIR)`,
+      by: 'only_destination',
+    };
+    expect(tools.logged.map(({ event }) => event)).not.toContain('file_lines_unknown');
     expect(refused).toMatchObject({ outcome: 'partly', refused: Array(3).fill(own) });
     expect(repaired).toEqual({ outcome: 'delivered' });
     for (const [at, company] of ['c-0', 'c-1', 'c-2'].entries()) {

@@ -302,7 +302,21 @@ describe('file probe', () => {
   });
 
   test('throws where the path is not a file', async () => {
-    await expect(probe(tempDir())).rejects.toThrow(/not a regular file/);
+    await expect(probe(tempDir())).rejects.toMatchObject({
+      message: expect.stringMatching(/can be written: it is a directory \(EISDIR\)$/),
+      next: 'Set path to a file in it, such as events.ndjson.',
+    });
+    await expect(probe('/dev/null')).rejects.toThrow(/not a regular file/);
+  });
+
+  test('and where a directory of the path is a file', async () => {
+    const file = join(tempDir(), name);
+    writeFileSync(file, '');
+
+    await expect(probe(join(file, name))).rejects.toMatchObject({
+      message: expect.stringMatching(/a directory of the path is a file \(ENOTDIR\)$/),
+      next: 'Change path, or move that file away.',
+    });
   });
 
   test.skipIf(process.platform !== 'linux')('throws if no file can be created', async () => {

@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { syslogSink } from '../../../connectors/sinks/syslog.ts';
 import type { ExportError } from '../../../src/contracts/errors.ts';
 import type { TlsSettings } from '../../../src/contracts/tools.ts';
+import { systemClock } from '../../../src/tools/clock.ts';
 import { type Certificates, makeCa, makeUntrustedCa } from '../../support/certificates.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
 import { tempDir, waitUntil } from '../../support/temp.ts';
@@ -167,6 +168,21 @@ describe('probe reports, and send keeps the events of', () => {
 
     expect(answer.code).toBe('sink_refused');
     expect(answer.message).toContain('does not speak TLS');
+  });
+
+  test('a receiver of plain syslog, which never answers the handshake', async () => {
+    const { promise: greeted, resolve: greet } = Promise.withResolvers<void>();
+    const server = createServer((socket) => socket.on('error', () => {}).on('data', () => greet()));
+    const config = { address: `tls://127.0.0.1:${await listen(server)}`, connect_timeout: '50ms' };
+    const clock = { ...systemClock(), sleep: () => greeted };
+
+    const probed = syslogSink.probe(parseSettings(syslogSink, config), testTools(clock), never);
+
+    await expect(probed).rejects.toMatchObject({
+      code: 'sink_unreachable',
+      message: expect.stringContaining('no answer to the TLS handshake within 0.05 s'),
+      next: expect.stringContaining('tcp://'),
+    });
   });
 
   test('a file that is missing, and one that is no certificate', async () => {
