@@ -77,8 +77,9 @@ function answered(status: number, name: string, region: string): Meaning {
     return ['sink_throttled', `It is tried again by itself, more slowly; ${kept}.`];
   }
   if (name === 'RequestTimeTooSkewed') {
-    const next = `Set this machine’s clock (NTP): S3 refuses a request that is more than 15 minutes off; ${kept}.`;
-    return ['sink_refused', next];
+    // From the answer the SDK knows by how much the clock differs: the next request has the right time.
+    const next = `Set this machine’s clock (NTP): S3 refuses a request that is more than 15 minutes off. It is tried again by itself, and ${kept}.`;
+    return ['sink_unreachable', next];
   }
   if (name === 'NoSuchBucket') {
     return ['sink_refused', `Create the bucket, or correct its name in the config; ${kept}.`];

@@ -162,15 +162,24 @@ describe(`objects in a bucket of ${name}`, () => {
     expect(JSON.stringify(failure)).not.toContain('another-secret');
   });
 
-  test.runIf(name === 'versitygw')('a wrong clock is reported as that', async () => {
-    const { store } = await aBucket();
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 });
+  test.runIf(name === 'versitygw')(
+    'a step of the clock is reported as that, and fails one request',
+    async () => {
+      const { store } = await aBucket();
+      vi.useFakeTimers({ toFake: ['Date'] });
+      const now = Date.now();
 
-    await expect(store.create('x', [Buffer.from('x')])).rejects.toMatchObject({
-      code: 'sink_refused',
-      next: expect.stringMatching(/clock \(NTP\)/),
-    });
-  });
+      for (const step of [3_600_000, 0, 3_650 * 86_400_000, 0, 1_000 - now, 0]) {
+        vi.setSystemTime(now + step);
+        await expect(store.put('x', [Buffer.from('x')])).rejects.toMatchObject({
+          code: 'sink_unreachable',
+          next: expect.stringMatching(/clock \(NTP\)/),
+        });
+        await store.put('x', [Buffer.from(`${step}`)]);
+        expect(await textOf(store, 'x')).toBe(`${step}`);
+      }
+    },
+  );
 
   test('a proxy is gone through, with its credential', async () => {
     const { bucket } = await aBucket();
