@@ -1,7 +1,7 @@
 // The second entry point of src/cluster: ownership and the logs of shards, with a Kafka client.
 
 export { ControlLog } from './board.ts';
-export { Control } from './control.ts';
+export { Control, type ControlCommand } from './control.ts';
 export { StateCopy } from './copy.ts';
 export { clusterError } from './failure.ts';
 export { GroupMember, gainOnly } from './group-member.ts';

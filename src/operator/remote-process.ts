@@ -4,8 +4,9 @@
 
 import { randomUUID } from 'node:crypto';
 import type { StateLogSettings } from '../cluster/index.ts';
+import type { Control, ControlCommand } from '../cluster/kafka.ts';
 import type { Config } from '../config/index.ts';
-import { ExportError, type JsonObject } from '../contracts/index.ts';
+import { type Clock, ExportError, type JsonObject } from '../contracts/index.ts';
 import type { OperatorRequest } from '../hold/index.ts';
 import { systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
@@ -13,6 +14,7 @@ import { withCopy } from './stored.ts';
 
 /** Added to two sessions, after which another process owns a state whose process was killed. */
 const patienceMs = 30_000;
+const pauseMs = 1_000;
 
 /** A config with its state in Kafka. */
 export type KafkaState = StateLogSettings & {
@@ -47,22 +49,63 @@ export class RemoteProcess implements Adapter {
     const id = randomUUID();
     try {
       await control.readAll();
-      await control.ask({ id, name, wish, shard: kafka.shard ?? 0, at: clock.now() });
-      try {
-        const deadline = clock.monotonic() + patienceMs + 2 * kafka.sessionMs;
-        while (clock.monotonic() < deadline) {
-          const answer = control.answers.get(id);
-          if (answer !== undefined) return answer;
-          await control.read();
-        }
-      } finally {
-        await control.withdraw(id);
-      }
+      const command = { id, name, wish, shard: kafka.shard ?? 0, at: clock.now() };
+      const forMs = patienceMs + 2 * kafka.sessionMs;
+      const answer = await remoteAnswer(command, control, { clock, forMs });
+      if (answer !== null) return answer;
     } finally {
       await control.close();
     }
     throw unanswered(kafka.prefix, name);
   }
+}
+
+/**
+ * The answer to a command; null: none came in time, and the command is withdrawn. Waits for Kafka meanwhile. Throws
+ * `sink_unreachable` if the command could not be withdrawn, so that it may still be carried out.
+ */
+export async function remoteAnswer(
+  command: ControlCommand,
+  control: Pick<Control, 'ask' | 'answers' | 'read' | 'withdraw'>,
+  { clock, forMs }: { readonly clock: Clock; readonly forMs: number },
+): Promise<JsonObject | null> {
+  const deadline = clock.monotonic() + forMs;
+  const answer = () => control.answers.get(command.id) ?? null;
+  let failure: unknown = null;
+  try {
+    await control.ask(command);
+    while (answer() === null && clock.monotonic() < deadline) {
+      await control.read().catch(async (error) => {
+        if (!isPassing(error)) throw error;
+        await clock.sleep(pauseMs);
+      });
+    }
+  } catch (error) {
+    failure = error;
+  }
+  // The withdrawal forgets it.
+  const come = answer();
+  const isWithdrawn = await control.withdraw(command.id).then(
+    () => true,
+    () => false,
+  );
+  // A change that was reported as done must not be requested again. Its process deletes the command a day later.
+  if (come !== null) return come;
+  if (!isWithdrawn) throw notWithdrawn(command.name, failure);
+  if (failure !== null) throw failure;
+  return null;
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof ExportError && error.code === 'sink_unreachable';
+}
+
+function notWithdrawn(name: string, cause: unknown): ExportError {
+  const what = `request about ${name}: Kafka cannot be reached to withdraw it`;
+  return new ExportError('sink_unreachable', what, {
+    next: 'It may still be carried out within a day: check the result before you repeat the command. Run sluice check --connect to check state.kafka.',
+    ...(cause !== null && { cause }),
+  });
 }
 
 function allDrained(prefix: string): ExportError {
