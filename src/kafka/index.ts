@@ -39,7 +39,7 @@ export async function loadReader(options: KafkaOptions, digits: number): Promise
   return (await import('./kafkajs.ts')).kafkajsReader(options, digits);
 }
 
-/** Creates missing topics with the brokers' defaults; returns those it created. Throws a KafkaFailure. */
+/** Creates missing topics with the brokers' partitions and replicas; returns those it created. Throws a KafkaFailure. */
 export async function createTopics(
   options: KafkaOptions,
   topics: readonly string[],

@@ -268,7 +268,7 @@ async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {
   }
 }
 
-/** Creates topics with the brokers' defaults; returns those that did not exist. Throws a KafkaFailure. */
+/** Creates topics with the brokers' partitions and replicas; returns those that did not exist. Throws a KafkaFailure. */
 export async function makeTopics(
   options: KafkaOptions,
   topics: readonly string[],
@@ -282,7 +282,9 @@ export async function makeTopics(
     const known = new Set(await rejecting(admin.listTopics()));
     const missing = topics.filter((topic) => !known.has(topic));
     if (missing.length > 0) {
-      const requested = missing.map((topic) => ({ topic }));
+      // By the time of a clock that is behind, brokers delete new records as too old.
+      const configEntries = [{ name: 'message.timestamp.type', value: 'LogAppendTime' }];
+      const requested = missing.map((topic) => ({ topic, configEntries }));
       await rejecting(admin.createTopics({ topics: requested, waitForLeaders: true }));
     }
     return missing;

@@ -2,7 +2,7 @@
 // company, a missing topic holds only its own events, and setup creates the topics.
 
 import { randomUUID } from 'node:crypto';
-import { beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
 import type { Event } from '../../../src/contracts/event.ts';
 import { makeFormat } from '../../formats/make-format.ts';
@@ -16,6 +16,8 @@ beforeAll(async () => {
   brokers = await kafkaBrokers();
 });
 
+afterEach(() => vi.useRealTimers());
+
 function eventOf(company: string, offset: number): Event {
   const event = anEvent({ offset });
   return { ...event, context: { ...event.context, company } };
@@ -25,6 +27,7 @@ const uidsIn = async (topic: string) =>
   (await consumeAll(topic)).map(({ headers }) => headers.uid).toSorted();
 
 test.each(drivers)('%s: each event is in the topic of its company', async (driver) => {
+  const begunMs = Date.now() - 60_000;
   const prefix = `companies-${randomUUID()}`;
   const settings = { brokers, topic: `${prefix}.{source}.{company}`, driver };
   const opened = await openSink(kafkaSink, settings);
@@ -37,8 +40,13 @@ test.each(drivers)('%s: each event is in the topic of its company', async (drive
 
   const made = await kafkaSink.setup?.(parsed, makeFormat('json'), deps);
   const again = await kafkaSink.setup?.(parsed, makeFormat('json'), deps);
+  // By a clock of 1970, whose records would be older than any retention.
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_000 });
   const delivery = await opened.sink.send(opened.batch(events), goOn);
+  vi.useRealTimers();
+  const [stored] = await consumeAll(names[0] ?? '');
 
+  expect(stored?.timestampMs).toBeGreaterThan(begunMs);
   expect(made).toContain(names[0] ?? '?');
   expect(again).toBe('topics exist: 3');
   expect(delivery).toEqual({ outcome: 'delivered' });
