@@ -55,7 +55,21 @@ async function anArchive() {
       });
     }),
   );
-  return { location, events };
+  const [condition, ...records] = events;
+  if (condition === undefined) throw new Error('there are events');
+  return { location, events: [asCondition(condition, 'source.gap'), ...records, ...aboutSinks()] };
+}
+
+/** Events of January that a sink reports about itself: no archive has them. */
+function aboutSinks(): readonly Event[] {
+  const codes = ['archive.checkpoint', 'archive.differs', 'sink.test', 'sink.gap'];
+  return codes.map((code, i) => asCondition(anEvent({ offset: 1_000 + i }), code));
+}
+
+/** The event as one that sluice makes itself, with this code. */
+function asCondition({ uid, offset }: Event, code: string): Event {
+  const own = { product: { name: 'sluice' }, log_name: 'sluice', event_code: code };
+  return anEvent({ uid, offset, ocsf: { metadata: { ...own, logged_time: january } } });
 }
 
 async function sent(

@@ -47,7 +47,8 @@ export const reconcile = defineCommand({
   },
   more: `Prints the counts, then each difference: "missing here UID" is in the list and not in the archive, "missing there UID" is
 in the archive and not in the list, also where a route leaves the event out. --from and --to are the time of reading, which
-events have in metadata.logged_time; limit the list in the same way. Repeated uids count once. Erased events are no difference.
+events have in metadata.logged_time; limit the list in the same way. No archive has the events that a sink reports about itself
+(archive.*, sink.test, sink.gap): leave them out of the list. Repeated uids count once. Erased events are no difference.
 Exit code: 0 equal, 1 not equal, 2 the archive or the list cannot be read, or the key did not sign the newest checkpoint.
 Holds at most ${uidsMax} different uids; compare more in several spans of time.`,
   async run({ location, key, uids: file, stream, ...span }, deps) {
