@@ -9,6 +9,7 @@ import { agreeOnDeployment, agreeOnHomes, listenForShutdown, type Shutdown } fro
 import {
   agreeOnShards,
   closeToOldVersions,
+  isImportLeft,
   listenForReloads,
   logFailedCommands,
   oneJourney,
@@ -96,7 +97,7 @@ async function runJourney(
     const { kafka } = config.state;
     if (drains !== null && kafka !== null) {
       await agreeOnShards(kafka, drains.control, systemClock());
-      refuseHalf(drains.control.isImporting);
+      refuseHalf(drains.control.isImporting || isImportLeft(config.state.dir));
       const deps = { control: drains.control, clock: systemClock(), log };
       deploymentChanged = await agreeOnDeployment(kafka, deps);
       await agreeOnHomes(config, deps);

@@ -17,6 +17,7 @@ import {
   clusterNote,
   type ImportNote,
   importNote,
+  importScratch,
   noteImport,
   refuseBeside,
   refuseHalf,
@@ -60,7 +61,7 @@ export async function importState(
   const from = printOf(config, dir);
   return await withShards(kafka, deps, {
     requested: shardsOf(config),
-    scratch: join(dir, 'unfinished-import'),
+    scratch: importScratch(dir),
     work: async (taken, control) => {
       const left = await toImport(taken, { from, isImporting: control.isImporting, kafka });
       const isShared = (kafka.shards ?? 1) > 1;

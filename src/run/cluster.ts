@@ -1,7 +1,9 @@
 // Beside other processes with a state in Kafka: who may join them, and what is noted in the state
 // of the owner, for commands on other machines.
 
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { type MemberSettings, oldOwnersOf, shardNames } from '../cluster/index.ts';
 import type { Control } from '../cluster/kafka.ts';
@@ -60,11 +62,21 @@ function importNoteIn(store: Store): ImportNote | null {
   return importShape.safeParse(store.noted(kind).get(imported)).data ?? null;
 }
 
+/** The directory of an import, beside its database and as long as it runs: a killed one leaves it, also before its first write to Kafka. */
+export function importScratch(dir: string): string {
+  return join(dir, 'unfinished-import');
+}
+
+/** Whether a killed import has left its directory beside the cache of a state in Kafka. */
+export function isImportLeft(cache: string): boolean {
+  return existsSync(importScratch(dirname(cache)));
+}
+
 /** Throws `state_damaged` where an import was broken off. */
 export function refuseHalf(isHalf: boolean): void {
   if (!isHalf) return;
   throw new ExportError('state_damaged', 'an import into the state in Kafka was broken off', {
-    next: 'Repeat sluice cluster import, which starts again. Nothing is lost: the source state is unchanged.',
+    next: 'Repeat sluice cluster import, which starts again; if it reports that there is a state already, the import was complete. Nothing is lost: the source state is unchanged.',
   });
 }
 

@@ -3,7 +3,7 @@
 export { listsOf } from './backfill.ts';
 export { runAlone } from './backfill-alone.ts';
 export { type CarriedState, exportState, importState } from './carry-state.ts';
-export { agreeOnShards, closeToOldVersions, refuseHalf } from './cluster.ts';
+export { agreeOnShards, closeToOldVersions, isImportLeft, refuseHalf } from './cluster.ts';
 export { clusterFindings } from './cluster-findings.ts';
 export { openDrains } from './drains.ts';
 export { eventTap } from './event-tap.ts';

@@ -1,7 +1,7 @@
 // Import of a state from a SQLite database into a real Apache Kafka, and export back: nothing is read again, no delivered
 // event is sent again, and undelivered events move too.
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ShardLog } from '../../src/cluster/log/shard-log.ts';
@@ -128,6 +128,12 @@ sinks:
   };
   const once = ['--once', '--log-level', 'error'];
   expect((await reported('run', '-c', before, ...once)).exitCode).toBe(0);
+
+  // Killed before its first write to Kafka.
+  const left = join(dir, 'state', 'unfinished-import');
+  mkdirSync(left);
+  expect((await reported('run', '-c', after, ...once)).exitCode).toBe(1);
+  rmSync(left, { recursive: true });
 
   // As far as it gets in its first transaction.
   const log = await ShardLog.take(
