@@ -17,7 +17,7 @@ import { refuseMoved } from './homes.ts';
 import { oneJourney, reportEnd } from './one-journey.ts';
 import { openOwnLog } from './own-log.ts';
 import type { Running } from './running.ts';
-import { type AcceptedConfig, workerVariable } from './shard-messages.ts';
+import { type AcceptedConfig, receivedError, workerVariable } from './shard-messages.ts';
 import { type HostedTurn, serveTurns } from './shard-worker.ts';
 import { type Processes, sharedProcesses } from './watch-configs.ts';
 import { requestCommands } from './worker-commands.ts';
@@ -88,6 +88,8 @@ async function workOn(
   });
   const read = async () => {
     const part = turn.part(await shared.reload(turn.reloads));
+    if (turn.refused !== null) throw receivedError(turn.refused);
+    await control?.caughtUp();
     if (control !== null) refuseMoved(part, control);
     return part;
   };

@@ -36,8 +36,13 @@ export type ToTurn =
     }
   /** End in order. */
   | { readonly say: 'stop'; readonly why: string }
-  /** Read the config again; turns that get the same number share one reading. */
-  | { readonly say: 'reload'; readonly reason: ReloadReason; readonly number: number }
+  /** Read the config again; turns that get the same number share one reading. `refused`: why it does not run, if so. */
+  | {
+      readonly say: 'reload';
+      readonly reason: ReloadReason;
+      readonly number: number;
+      readonly refused: SentError | null;
+    }
   /**
    * The time of the last answer of the group: milliseconds since the start of the machine, and since the epoch; why the last
    * request since then failed; and how often the group has removed this process.

@@ -6,8 +6,8 @@
 import { aborted } from 'node:util';
 import { type ConfigPrint, printAfter } from '../cluster/index.ts';
 import { GroupMember, usedShards } from '../cluster/kafka.ts';
-import { type Config, reloadConfig, shardsOf } from '../config/index.ts';
-import { asExportError, type Clock, type ExportError, type Log } from '../contracts/index.ts';
+import { type Config, reloadConfig, shardOfStream, shardsOf } from '../config/index.ts';
+import { asExportError, type Clock, ExportError, type Log } from '../contracts/index.ts';
 import type { RetryRequest } from '../pipeline.ts';
 import { version } from '../tools/index.ts';
 import { joinedMoment, type StatusMoment } from '../watch/running-status.ts';
@@ -17,7 +17,7 @@ import type { Drains } from './drains.ts';
 import { agreeOnHomes } from './homes.ts';
 import type { MemberFile } from './member-note.ts';
 import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
-import { acceptedOf } from './shard-messages.ts';
+import { acceptedOf, type SentError } from './shard-messages.ts';
 import { ShardTally } from './shard-tally.ts';
 import type { ShardTurn } from './shard-turn.ts';
 import { WorkerPool } from './worker-pool.ts';
@@ -70,8 +70,8 @@ export class ShardSupervisor {
   #member: GroupMember | null = null;
   #reloadsSeen = 0;
   #lastReason: ReloadReason = 'the file has changed';
-  /** The file has a config that does not run. */
-  #isRefused = false;
+  /** Why the config in the file does not run; null: it runs. */
+  #refused: SentError | null = null;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
@@ -232,8 +232,8 @@ export class ShardSupervisor {
       this.#turns.set(shard, turn);
       this.#tally.started(shard, turn);
       // It reports the refused config, or gets the one that was accepted while it waited for a worker.
-      if (this.#isRefused || running !== this.#config)
-        turn.reload(this.#lastReason, this.#reloadsSeen);
+      if (this.#refused !== null || running !== this.#config)
+        turn.reload(this.#lastReason, this.#reloadsSeen, this.#refused);
       const end = () => {
         turn.stop(String(ending.reason?.message));
         if (!moved.signal.aborted) return;
@@ -266,54 +266,64 @@ export class ShardSupervisor {
     }
   }
 
-  /** Serves the shards of a changed config. Each worker reads the config of its shards by itself. */
+  /**
+   * Serves the shards of a changed config. Each worker reads the config of its shards by itself, after it was accepted as a whole: a
+   * refused one must not apply to some shards.
+   */
   async #reloads(member: GroupMember, stop: AbortSignal): Promise<void> {
     const { requests } = this.#deps;
     while (requests !== undefined) {
       const reason = await requests.next(stop);
       this.#reloadsSeen += 1;
       this.#lastReason = reason;
-      const notified = new Set(this.#turns.values());
-      for (const one of notified) one.reload(reason, this.#reloadsSeen);
-      this.#isRefused = !(await this.#accept(requests, member, stop));
-      // Those that have started meanwhile, with the config before.
-      for (const one of this.#turns.values())
-        if (!notified.has(one)) one.reload(reason, this.#reloadsSeen);
+      this.#refused = await this.#accept(requests, member, stop);
+      for (const one of this.#turns.values()) one.reload(reason, this.#reloadsSeen, this.#refused);
     }
   }
 
-  /** Reads the config again; false: it does not run. */
+  /** Reads the config again; returns why it does not run, or null. */
   async #accept(
     requests: ReloadRequests,
     member: GroupMember,
     stop: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<SentError | null> {
     const { env, config, log, removalAllowed, refuse } = this.#deps;
     try {
       const next = await reloadConfig(config.file, { env });
       requests.follow(next);
       const requested = new Set(shardsOf({ ...next, state: config.state }));
       const dropped = shardsOf(this.#config).filter((shard) => !requested.has(shard));
-      // Its worker refuses a config that removes its streams.
-      if (dropped.length > 0 && !removalAllowed) return false;
       refuse?.(this.#config, next);
       const { control } = this.#deps.drains;
-      if (control) await agreeOnHomes({ ...next, state: config.state }, { ...this.#deps, control });
+      const running = { ...next, state: config.state };
+      if (control) await agreeOnHomes(running, { ...this.#deps, control });
+      const sources = Object.keys(this.#config.sources).filter(
+        (name) => shardOfStream(this.#config, name) !== shardOfStream(running, name),
+      );
+      // The shard where it is read would refuse to drop it, and another one would read it too.
+      if (sources.length > 0 && !removalAllowed) throw moved(sources);
       this.#config = { ...next, state: this.#config.state };
       this.#print = printAfter(this.#print, printOf(next), removalAllowed);
       if (control) storeDeployment(next.state.kafka, { ...this.#deps, control });
       for (const shard of requested) this.#serve(member, shard, stop);
       for (const shard of dropped)
         this.#served.get(shard)?.own.abort(new Error('the config has no more work for it'));
-      return true;
+      return null;
     } catch (error) {
-      const { message } = asExportError(error, 'reading the config again');
+      const { code, message, next } = asExportError(error, 'reading the config again');
       log.warn('shard_config_not_reloaded', 'config reload failed; keeping the running config', {
         error: message.split('\n')[0] ?? '',
       });
-      return false;
+      return { code, message, next };
     }
   }
+}
+
+function moved(sources: readonly string[]): ExportError {
+  const what = `reloading the config: it drops ${sources.join(', ')} or reads them in another shard`;
+  return new ExportError('config_invalid', what, {
+    next: 'Put them back, or restart to apply. With --allow-removal, a reload may do so.',
+  });
 }
 
 function printOf({ state }: Config): ConfigPrint | null {

@@ -109,9 +109,9 @@ export class ShardTurn {
     this.#say({ say: 'stop', why });
   }
 
-  /** Requests a reload of the config. */
-  reload(reason: ReloadReason, number: number): void {
-    this.#say({ say: 'reload', reason, number });
+  /** Requests a reload of the config, or has the turn report why it is refused. */
+  reload(reason: ReloadReason, number: number, refused: SentError | null): void {
+    this.#say({ say: 'reload', reason, number, refused });
   }
 
   /** Another process owns the shard. */

@@ -21,6 +21,7 @@ import {
   type FromTurn,
   type FromWorker,
   receivedError,
+  type SentError,
   sentError,
   type ToTurn,
   type ToWorker,
@@ -141,6 +142,11 @@ export class HostedTurn {
     return this.#reloads.number;
   }
 
+  /** Why the config of this reload does not run; null: the supervisor has accepted it. */
+  get refused(): SentError | null {
+    return this.#reloads.refused;
+  }
+
   /** The part of a config for this shard. The status page is the supervisor's. */
   part(config: Config): Config {
     const { state, ...part } = ofShard(config, this.shard);
@@ -206,7 +212,7 @@ export class HostedTurn {
 
   received(message: ToTurn): void {
     if (message.say === 'stop') this.#stop.abort(new Error(message.why));
-    else if (message.say === 'reload') this.#reloads.add(message.reason, message.number);
+    else if (message.say === 'reload') this.#reloads.add(message);
     else if (message.say === 'answered') this.#answered = message;
     else if (message.say === 'lost') this.#lost = message;
     for (const listener of this.#listeners) listener(message);
@@ -224,8 +230,11 @@ class Reloads implements ReloadRequests {
   #wake = Promise.withResolvers<void>();
   number = 0;
 
-  add(reason: ReloadReason, number: number): void {
+  refused: SentError | null = null;
+
+  add({ reason, number, refused }: Extract<ToTurn, { say: 'reload' }>): void {
     this.number = number;
+    this.refused = refused;
     this.#reason = reason;
     this.#wake.resolve();
   }
