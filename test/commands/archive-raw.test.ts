@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
-import { runSluice } from '../support/cli.ts';
+import { runHere, runSluice } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
 
 const texts = ['{"id": 1.0, "who": "ünï\\u202e"}', '{\n  "id": 2\r\n}', '{"id":1e400}'];
@@ -95,4 +95,19 @@ test('search of an archive without a lake and without a config names the missing
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toContain('the archive has no lake');
   expect(stderr).toContain('--raw');
+});
+
+test.each([
+  ['search', ['--raw'], 1],
+  ['prove', ['--uid', '0'.repeat(64)], 1],
+  ['reconcile', ['--uids', '/dev/null'], 2],
+])('%s of a location without archive says so, and blames no key', async (command, more, code) => {
+  const location = tempDir();
+
+  const result = await runHere(['archive', command, location, '--key', key, ...more]);
+
+  expect(result).toMatchObject({ exitCode: code, stdout: '' });
+  expect(result.stderr).toContain(`reading the archive at ${location}: there is no archive`);
+  expect(result.stderr).toContain('Name the location of an archive.');
+  expect(result.stderr).not.toContain('--key');
 });

@@ -58,7 +58,15 @@ export async function trustedHead(
 /** The newest checkpoint, its signature not checked. */
 async function readHead(store: ObjectStore): Promise<SignedHead> {
   const note = (await readSmall(store, checkpointPath))?.body;
-  if (note === undefined) throw new SyntaxError('there is no checkpoint');
+  if (note === undefined) {
+    throw new ExportError(
+      'sink_refused',
+      `reading the archive at ${store.location}: there is no archive`,
+      {
+        next: 'Name the location of an archive. If this was one, its checkpoint was removed: restore it from a copy.',
+      },
+    );
+  }
   return { note: withoutFence(note), ...parseCheckpoint(parseNote(note).text), keys: [] };
 }
 
