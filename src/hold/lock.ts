@@ -10,6 +10,7 @@ import {
   existsSync,
   fchmodSync,
   fstatSync,
+  ftruncateSync,
   lstatSync,
   openSync,
   readFileSync,
@@ -24,6 +25,7 @@ import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { unwritableError } from './unwritable.ts';
 
 const sqliteBusy = 5;
+const sqliteNotADatabase = 26;
 /** The journal is kept in memory, so that a full disk has space for it. */
 const exclusive = `
 PRAGMA locking_mode = EXCLUSIVE;
@@ -76,10 +78,19 @@ export function takeLock(dir: string, { isBrief = false } = {}): Lock {
 }
 
 /**
- * Locks a file for this process until released or the process ends. Throws SQLite's error, which
- * `isBusy` classifies.
+ * Locks a file for this process until released or the process ends. A damaged file is emptied.
+ * Throws SQLite's error, which `isBusy` classifies.
  */
 export function exclusiveOn(path: string): () => void {
+  try {
+    return lockedOn(path);
+  } catch (error) {
+    if (codeOf(error) !== sqliteNotADatabase || !isEmptied(path)) throw error;
+    return lockedOn(path);
+  }
+}
+
+function lockedOn(path: string): () => void {
   const database = new (sqlite().DatabaseSync)(path, { timeout: lookMsMax });
   try {
     database.exec(exclusive);
@@ -88,6 +99,22 @@ export function exclusiveOn(path: string): () => void {
     throw error;
   }
   return () => database.close();
+}
+
+/**
+ * Empties a damaged lock, which has no content. A new file instead would be a second lock: a
+ * process that has just emptied the old one may hold it. A link to another file is not followed.
+ */
+function isEmptied(path: string): boolean {
+  const file = openSync(path, constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  try {
+    const found = fstatSync(file);
+    const isOurs = found.isFile() && found.nlink === 1;
+    if (isOurs) ftruncateSync(file);
+    return isOurs;
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** SQLite would follow a link to another user's database. */
@@ -129,8 +156,9 @@ export function holderOf(dir: string): string | null {
     // Two concurrent checks do not block each other: a read waits for exclusive locks only.
     database.prepare('SELECT count(*) FROM sqlite_master').get();
     return null;
-  } catch {
-    return holder(dir);
+  } catch (error) {
+    // A damaged lock is free: a holder would be noticed before the content.
+    return codeOf(error) === sqliteNotADatabase ? null : holder(dir);
   }
 }
 
@@ -177,7 +205,12 @@ function smallText(path: string): string {
 
 /** Whether the error means that another process holds the lock. */
 export function isBusy(error: unknown): boolean {
+  return codeOf(error) === sqliteBusy;
+}
+
+/** SQLite's primary result code (sqlite.org/rescode.html); 0: another error. */
+function codeOf(error: unknown): number {
   const code =
     typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;
-  return (code & 0xff) === sqliteBusy;
+  return code & 0xff;
 }

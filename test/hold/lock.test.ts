@@ -30,7 +30,8 @@ async function holderIn(dir: string) {
   });
   afterThisTest(() => endChild(child, 'SIGKILL'));
   if (child.stdout === null) throw new Error('the child has no output');
-  await once(child.stdout, 'data');
+  const ended = once(child, 'exit').then(() => 'it has ended');
+  expect(await Promise.race([once(child.stdout, 'data'), ended])).not.toBe('it has ended');
   return child;
 }
 
@@ -120,6 +121,38 @@ test('takeLock reports that it is held also if the holder’s name cannot be rea
   writeFileSync(join(dir, 'owner.json'), '{"pid":');
 
   expect(() => takeLock(dir)).toThrow('another process holds it');
+});
+
+describe('a damaged lock', () => {
+  test('is free, and repaired by the next process; a third one sees the holder', async () => {
+    const dir = tempDir();
+    writeFileSync(join(dir, 'lock.db'), 'no database, and longer than its header\n'.repeat(9));
+
+    const found = holderOf(dir);
+    const child = await holderIn(dir);
+
+    expect(found).toBeNull();
+    expect(() => takeLock(dir)).toThrow(`process ${child.pid} on `);
+  });
+
+  test('leaves the lock to its holder if it is damaged meanwhile', async () => {
+    const dir = tempDir();
+    const child = await holderIn(dir);
+    writeFileSync(join(dir, 'lock.db'), 'no database, and longer than its header\n'.repeat(9));
+
+    expect(holderOf(dir)).toContain(`process ${child.pid} on `);
+    expect(() => takeLock(dir)).toThrow(`process ${child.pid} on `);
+  });
+
+  test('is not emptied if it is another file by a second name', () => {
+    const dir = tempDir();
+    const other = join(tempDir(), 'other');
+    writeFileSync(other, 'the text of somebody else, which is no database\n');
+    linkSync(other, join(dir, 'lock.db'));
+
+    expect(() => takeLock(dir)).toThrow('not a database');
+    expect(readFileSync(other, 'utf8')).toContain('somebody else');
+  });
 });
 
 describe('an attacker who can write to the directory', () => {
