@@ -29,6 +29,9 @@ describe('the command line', () => {
     { args: ['run', '-c', 'x.yaml', '--once', '--timeout', 'soon'], says: 'expected a duration' },
     { args: ['checkpoint', 'rewind', '-c', 'x.yaml', '--stream', 'a'], says: '--to' },
     { args: ['backfill', 'lst'], says: 'did you mean list?' },
+    { args: ['run', 'sluice.yaml'], says: 'found sluice.yaml; name a config with -c FILE' },
+    { args: ['check', '--why', 'a.yaml'], says: 'found a.yaml; name a config with -c FILE' },
+    { args: ['schema', 'a.yaml'], says: 'too many arguments' },
     { args: ['sandbox', '--rate', 'fast'], says: '5/s' },
     { args: ['sandbox', '--faults', 'nowhere.yaml'], says: 'nowhere.yaml' },
   ])('$args is a usage error: exit 64, reported on stderr', async ({ args, says }) => {

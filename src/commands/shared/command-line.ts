@@ -59,7 +59,15 @@ function addCommand(
     added.addOption(optionOf(name, option, deps));
   }
   if (more !== undefined) added.addHelpText('after', `\n${more}`);
+  // Commander's own message would not say how a config is named.
+  const takesConfigOnly = names.length === 0 && 'config' in command.options;
+  added.allowExcessArguments(takesConfigOnly);
   return added.action(async (...typed: readonly unknown[]) => {
+    const [excess] = takesConfigOnly ? added.args : [];
+    if (excess !== undefined) {
+      const word = cleanText(excess, 80);
+      throw new UsageError(`${name} takes no argument, found ${word}; name a config with -c FILE`);
+    }
     const given: Record<string, unknown> = added.opts();
     for (const [at, name] of names.entries()) given[name] = typed[at];
     for (const [name, { found }] of Object.entries(command.options)) {
