@@ -48,6 +48,8 @@ export interface SupervisorDeps {
 const noteEveryMs = 1_000;
 const pauseMsMin = 1_000;
 const pauseMsMax = 30_000;
+/** A reload that failed because Kafka was away is repeated after this time. */
+const againMs = 30_000;
 
 /** The shards of this process. */
 export class ShardSupervisor {
@@ -273,12 +275,22 @@ export class ShardSupervisor {
   async #reloads(member: GroupMember, stop: AbortSignal): Promise<void> {
     const { requests } = this.#deps;
     while (requests !== undefined) {
-      const reason = await requests.next(stop);
+      const reason = await this.#nextReload(requests, stop);
       this.#reloadsSeen += 1;
       this.#lastReason = reason;
       this.#refused = await this.#accept(requests, member, stop);
       for (const one of this.#turns.values()) one.reload(reason, this.#reloadsSeen, this.#refused);
     }
+  }
+
+  /** Also the last one again, if Kafka was away then. */
+  async #nextReload(requests: ReloadRequests, stop: AbortSignal): Promise<ReloadReason> {
+    if (this.#refused?.code !== 'sink_unreachable') return await requests.next(stop);
+    const again = AbortSignal.timeout(againMs);
+    return await requests.next(AbortSignal.any([stop, again])).catch((error) => {
+      if (stop.aborted || !again.aborted) throw error;
+      return this.#lastReason;
+    });
   }
 
   /** Reads the config again; returns why it does not run, or null. */

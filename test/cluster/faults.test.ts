@@ -1,7 +1,7 @@
 // Faults of the owners of a state in Kafka, on a real Apache Kafka: a process that is frozen in a transaction for longer than
 // its session, and brokers that stop one after the other.
 
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Admin, Connection, describeTransactionsV0 } from '@platformatic/kafka';
@@ -172,6 +172,50 @@ shutdown: { timeout: 1s }
   const again = await runHere(['run', '-c', file, '--once', '--log-level', 'error'], env);
   expect(again.exitCode, again.stderr).toBe(0);
   expect(lines()).toBe(100);
+});
+
+test('a config that changes while Kafka is away is applied once Kafka is back', {
+  tags: ['long'],
+}, async () => {
+  const kafka = await startKafka();
+  const { sandbox, upstreams, env } = await anEdge(20);
+  const dir = tempDir();
+  const file = join(dir, 'sluice.yaml');
+  const brokers = JSON.stringify([kafka.addresses.plain]);
+  const write = (sinks: readonly string[]) =>
+    writeFileSync(
+      file,
+      `state: { dir: ${dir}/state, kafka: { brokers: ${brokers}, prefix: changed, shards: 2, session_timeout: 6s } }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 500ms }
+sinks:
+${sinks.map((name) => `  ${name}: { type: file, path: "${dir}/${name}-{partition}.ndjson", format: json }`).join('\n')}
+`,
+    );
+  const lines = (name: string) =>
+    readdirSync(dir)
+      .filter((file) => new RegExp(`^${name}-\\d+\\.ndjson$`).test(file))
+      .reduce((sum, file) => sum + readFileSync(join(dir, file), 'utf8').split('\n').length - 1, 0);
+  write(['one']);
+  const sluice = startSluice(['run', '-c', file], { env });
+  await waitUntil(() => lines('one') === 20, { what: () => `20 events of ${lines('one')}` });
+
+  await kafka.kill();
+  write(['one', 'two']);
+  await sluice.waitForLine('"shard_config_not_reloaded"');
+  await kafka.start();
+  await waitUntil(
+    () => {
+      sandbox.control.grow('/v1/audit/events', 1);
+      return lines('two') > 0;
+    },
+    {
+      what: () => `events in the added sink; ${sluice.stderr.slice(-30).join('\n')}`,
+      everyMs: 500,
+    },
+  );
+  expect((await sluice.kill('SIGTERM')).exitCode, sluice.stderr.join('\n')).toBe(0);
 });
 
 testSome(1, [
