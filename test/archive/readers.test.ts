@@ -154,7 +154,11 @@ describe.each([
     ['one log', 1, false],
     ['two shards, their key handed on', 2, true],
   ] as const)('%s', (__, shards, rotates) => {
-    test('is verified, compared, shown and proven from', { timeout: s3BuildMsMax }, async () => {
+    const tags = make === inBucket && shards === 1 ? ['long'] : [];
+    test('is verified, compared, shown and proven from', {
+      timeout: s3BuildMsMax,
+      tags,
+    }, async () => {
       const place = await make(shards, rotates);
       const { location, vkey, there, pruned, erased } = place;
       const list = (uids: readonly string[]) => aFile(uids.map((uid) => `${uid}\n`).join(''));

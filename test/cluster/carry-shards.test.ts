@@ -105,7 +105,10 @@ sinks:
   };
 }
 
-test('into three shards and back, killed on the way: each sink has each event once', async () => {
+test('into three shards and back, killed on the way: each sink has each event once', {
+  tags: ['long'],
+  timeout: 600_000,
+}, async () => {
   const {
     dir,
     grow,
@@ -185,7 +188,7 @@ test('into three shards and back, killed on the way: each sink has each event on
   const before = hash('sha256', readFileSync(join(dir, 'archive', 'archive.json')), 'hex');
   const continued = reports.flatMap(({ remarks }) => remarks.filter((one) => one.includes(before)));
   expect(continued).toHaveLength(names.length);
-}, 600_000);
+});
 
 test('no process works on an interrupted import, and a repeated import resumes it', {
   tags: ['long'],

@@ -192,7 +192,7 @@ describe('run', () => {
     expect(exitCode).toBe(0);
   });
 
-  test('delivers each event once to a file through a SIGKILL', async () => {
+  test('delivers each event once to a file through a SIGKILL', { tags: ['long'] }, async () => {
     const { config, delivered, dir } = await aSetup({ sandbox: { events: 20_000 } });
     const sluice = startSluice(['run', '-c', config]);
     await waitUntil(() => existing(() => lines(dir)).length > 1_000, { what: 'some events' });

@@ -127,7 +127,9 @@ globalThis.Date = class extends Date {
   expect(readdirSync(at('archive/checkpoints/2026/11')).length).toBeGreaterThan(0);
 });
 
-test('an archive that is gone, cut, or another’s is refused unchanged, and resumes once it is back', async () => {
+test('an archive that is gone, cut, or another’s is refused unchanged, and resumes once it is back', {
+  tags: ['long'],
+}, async () => {
   const { at, configure, archived, once, grow, killedAt, refusal, copy } = await anArchiveJourney();
   const config = configure();
   await killedAt(firstEvents, config);

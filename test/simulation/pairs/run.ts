@@ -236,7 +236,8 @@ let states = 0;
 /** A directory with an empty state: a copy, since making one takes longer. */
 function freshState(): string {
   if (template === null) {
-    const made = mkdtempSync(join(roomyDir(), 'pairs-'));
+    const made = mkdtempSync(join(process.env.SLUICE_TEST_RUN_DIR ?? roomyDir(), 'pairs-'));
+    // A run of the tests removes its directory at the end; its processes end without this event.
     process.once('exit', () => rmSync(made, { recursive: true, force: true }));
     new Store({ dir: join(made, 'empty'), sync: 'none', keepMs: 0 }).close();
     template = made;

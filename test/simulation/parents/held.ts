@@ -12,7 +12,7 @@ let opened: Store | null = null;
 /** The database; it goes with the process. */
 function store(): Store {
   if (opened !== null) return opened;
-  const dir = mkdtempSync(join(tmpdir(), 'parents-'));
+  const dir = mkdtempSync(join(process.env.SLUICE_TEST_RUN_DIR ?? tmpdir(), 'parents-'));
   process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
   opened = new Store({ dir, sync: 'normal', keepMs: 0 });
   return opened;
