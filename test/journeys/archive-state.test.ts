@@ -65,7 +65,9 @@ async function anArchiveJourney() {
   };
 }
 
-test('a state that is older, by a copy or a lost log of its database, or lost: it resumes after the archive’s end', async () => {
+test('a state that is older, by a copy or a lost log of its database, or lost: it resumes after the archive’s end', {
+  tags: ['long'],
+}, async () => {
   const { at, configure, archived, once, grow, killedAt, putBack, copy } = await anArchiveJourney();
   const config = configure();
   await killedAt(firstEvents, config);

@@ -15,7 +15,9 @@ interface Arrived {
 
 const kills = 4;
 
-test('sluice that is killed sends again at most the batch under way and one more', async () => {
+test('sluice that is killed sends again at most the batch under way and one more', {
+  tags: ['long'],
+}, async () => {
   const { configure, start } = await aJourney({
     events: 50_000,
     source: 'every: 1s, page_limit: 1000',

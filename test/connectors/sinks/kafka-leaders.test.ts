@@ -12,6 +12,7 @@ import {
   type KafkaBroker,
   startKafkaCluster,
 } from '../../support/kafka.ts';
+import { testSome } from '../../support/long.ts';
 import { openSink, someEvents } from '../../support/sink-opening.ts';
 import { waitUntil } from '../../support/temp.ts';
 import { committedOf, type Driver, deliver, drivers } from './kafka-engine.ts';
@@ -93,7 +94,7 @@ const open = (topic: string, driver: Driver, exactly_once: boolean) =>
   );
 
 describe.each(drivers)('kafkaSink over %s and three leaders', (driver) => {
-  test.each([true, false])(
+  testSome(1, [true, false])(
     'each event once without a fault, with exactly_once: %s',
     async (exactly_once) => {
       const topic = `calm-${driver}-${exactly_once}`;
@@ -107,7 +108,6 @@ describe.each(drivers)('kafkaSink over %s and three leaders', (driver) => {
       expect(await countsIn(topic, all.flat().length)).toEqual({ missing: 0, repeats: 0 });
       if (exactly_once) expect(await committedOf(opened)).toBe(all.flat().length);
     },
-    300_000,
   );
 
   test('a repeating sender is noticed: this check fails where a request is sent twice', async () => {
