@@ -164,7 +164,10 @@ test('timelines and objects come out whole and once, whenever the program is kil
     what: () =>
       `${got().length} of ${requested().length} entries, ${lost().length} lost; ${running.stderr.slice(-5).join('\n')}`,
   });
-  const shown = await runHere(['status', '-c', config]);
+  const shown = async () => (await runHere(['status', '-c', config])).stdout;
+  const parents = `entries/c-1: ${statusView(tickets).length} parents`;
+  // All may be there before this process has polled once.
+  await waitUntil(async () => (await shown()).includes(parents), { what: parents, everyMs: 500 });
   await running.kill('SIGTERM');
   await running.exited;
 
@@ -179,7 +182,6 @@ test('timelines and objects come out whole and once, whenever the program is kil
     );
   }
   expect(lost()).toHaveLength(1);
-  expect(shown.stdout).toContain(`entries/c-1: ${statusView(tickets).length} parents`);
   const uids = written(dir).map(({ metadata }) => metadata.uid);
   expect(new Set(uids).size).toBe(uids.length);
   const flaws = written(dir).flatMap((event) => {
