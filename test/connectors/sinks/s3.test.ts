@@ -7,6 +7,7 @@ import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { s3Sink } from '../../../connectors/sinks/s3.ts';
+import type { Json } from '../../../src/contracts/json.ts';
 import { Secret } from '../../../src/contracts/secret.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
 import { openStore } from '../../../src/objects/open.ts';
@@ -15,7 +16,13 @@ import { manualClock } from '../../support/manual-clock.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../../support/s3.ts';
 import { askedOf } from '../../support/s3-front.ts';
 import { s3ServerName } from '../../support/s3-program.ts';
-import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
+import {
+  type OpenedSink,
+  openSink,
+  parseSettings,
+  someEvents,
+  testTools,
+} from '../../support/sink-opening.ts';
 import { FakeEngine, uids, uidsIn } from './file-engine.ts';
 
 const never = new AbortController().signal;
@@ -268,6 +275,35 @@ describe(`s3 sink at ${name}`, () => {
     expect(await answer).toEqual({ outcome: 'delivered' });
     const names = [...(await server.objects(bucket)).keys()].filter((one) => one !== forged);
     expect(names).toEqual(['2026/03/04/0000000000009-0000000000000010.ndjson.gz']);
+  });
+
+  test('a state of the time when the clock was years ahead finds the objects of the days after that', async () => {
+    const tenYears = 3_650 * 86_400_000;
+    const clock = manualClock(Date.UTC(2026, 2, 4) + tenYears);
+    const { bucket, settings } = await aBucket();
+    const marks: Json[] = [];
+    const wishes = {
+      ...{ tools: testTools(clock), epochs: [{ id: 9, until: null }] },
+      remember: async (mark: Json) => void marks.push(mark),
+    };
+    const send = async ({ sink, batch }: OpenedSink, first: number, count: number) => {
+      const answer = sink.send(batch(someEvents(count, first)), never);
+      sink.flush?.();
+      expect(await answer).toEqual({ outcome: 'delivered' });
+    };
+    const before = await openSink(s3Sink, settings, { ...wishes, position: 10 });
+    await send(before, 10, 3);
+    clock.jump(-tenYears);
+    await send(before, 13, 3);
+    const mark = marks.at(-1) ?? null;
+    await send(before, 16, 3);
+    await before.sink.close();
+
+    const after = await openSink(s3Sink, settings, { ...wishes, position: 13, mark });
+    await send(after, 13, 8);
+
+    const all = someEvents(11, 10).map(({ uid }) => uid);
+    expect((await linesIn(bucket)).toSorted()).toEqual(all.toSorted());
   });
 
   test('whatever becomes of the state, each record stands once', async () => {
