@@ -84,13 +84,13 @@ export async function remoteAnswer(
     failure = error;
   }
   // The withdrawal forgets it.
-  const come = answer();
+  const found = answer();
   const isWithdrawn = await control.withdraw(command.id).then(
     () => true,
     () => false,
   );
   // A change that was reported as done must not be requested again. Its process deletes the command a day later.
-  if (come !== null) return come;
+  if (found !== null) return found;
   if (!isWithdrawn) throw notWithdrawn(command.name, failure);
   if (failure !== null) throw failure;
   return null;

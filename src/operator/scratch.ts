@@ -6,8 +6,8 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { errorCodeOf } from '../contracts/index.ts';
 
-/** Another container may share the directory, and its processes are not seen from here. */
-const leftMs = 3_600_000;
+/** Another container may share the directory. Its processes are not seen from here, and a `tap` lasts long. */
+const leftMs = 86_400_000;
 const pattern = /^sluice-(?:cluster|tap)-(\d+)-/;
 
 /** Makes a directory of this process; its name shows what it is for. */

@@ -9,7 +9,7 @@ import { tempDir } from '../support/temp.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 
-test('the copy of a killed command is deleted after an hour; nothing of a running one, of another kind, or behind a link is', () => {
+test('the copy of a killed command is deleted after a day; nothing of a running one, of another kind, or behind a link is', () => {
   const [parent, elsewhere] = [tempDir(), tempDir()];
   vi.stubEnv('TMPDIR', parent);
   const { pid: gone } = spawnSync('true');
@@ -23,8 +23,8 @@ test('the copy of a killed command is deleted after an hour; nothing of a runnin
   for (const name of [...names, `sluice-cluster-${gone}-new`])
     mkdirSync(join(parent, name, 'in'), { recursive: true });
   for (const name of names) utimesSync(join(parent, name), 0, 0);
-  const halfAnHourAgo = Date.now() / 1000 - 1800;
-  utimesSync(join(parent, `sluice-cluster-${gone}-new`), halfAnHourAgo, halfAnHourAgo);
+  const halfADayAgo = Date.now() / 1000 - 43_200;
+  utimesSync(join(parent, `sluice-cluster-${gone}-new`), halfADayAgo, halfADayAgo);
   mkdirSync(join(elsewhere, 'kept'));
   const link = join(parent, `sluice-tap-${gone}-link`);
   symlinkSync(elsewhere, link);
