@@ -191,7 +191,7 @@ export function requestFlaw(
     (isByNumber(pagination) ? undefined : given(ofPages)) ??
     (style === 'window' ? undefined : given(ofWindows));
   if (ofOther !== undefined)
-    return `pagination.${ofOther} says nothing to style ${style ?? 'cursor, offset or none (not set)'}`;
+    return `pagination.${ofOther} has no meaning with style ${style ?? 'cursor, offset or none (not set)'}`;
   if (style === 'window' && start === 'beginning') {
     return 'pagination of style window needs start: the time of the first window, or now';
   }

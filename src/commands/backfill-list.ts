@@ -65,8 +65,9 @@ export const cancel = defineCommand({
       throw new UsageError(`${shown(request)} is done: there is nothing to cancel`);
     }
     await operator.backfill.cancel(request);
-    const held = counted(progress?.held ?? 0, 'event');
-    out(`${source}: the backfill ${shown(request)} is forgotten; the ${held} it has held go out`);
+    out(
+      `${source}: the backfill ${shown(request)} is cancelled; its stored events (${counted(progress?.held ?? 0, 'event')}) are delivered`,
+    );
     return 0;
   },
 });

@@ -40,7 +40,7 @@ export const check = defineCommand({
   about: 'validate the config, and print notes about it',
   options: {
     config: configOption,
-    why: { about: 'also run the newest held events through every filter and redaction' },
+    why: { about: 'also run the newest stored events through every filter and redaction' },
     setup: {
       about:
         'as --connect; also create objects that sinks need at the receiver, such as index templates',

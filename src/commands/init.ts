@@ -303,7 +303,7 @@ function write(file: string, text: string, force: boolean): void {
 
 function exists(file: string): UsageError {
   return new UsageError(
-    `${cleanText(file, 200)} is there already, and stays as it is; --force overwrites it, -c names another`,
+    `${cleanText(file, 200)} exists and was not changed; --force overwrites it, -c names another file`,
   );
 }
 
@@ -317,7 +317,7 @@ function nextLines(file: string, text: string): readonly string[] {
     `wrote ${shown}; next:`,
     ...named('env').map((name) => `  export ${name}=…`),
     ...(files.length === 0 ? [] : [`  write the credentials into ${files.join(', ')}`]),
-    `  npx sluice check -c ${shown} --connect   # says whether both sides answer`,
+    `  npx sluice check -c ${shown} --connect   # tests the connections`,
     `  npx sluice run -c ${shown}`,
     `  npx sluice top -c ${shown}               # from another terminal`,
   ];

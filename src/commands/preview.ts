@@ -11,6 +11,7 @@ import { factLines, painted, visibleBytes, visibleJsonLines } from '../terminal/
 import { cleanText } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { liveRecord } from './shared/ask-upstream.ts';
+import { afterCheck } from './shared/check-answers.ts';
 import {
   type CommandDeps,
   configOption,
@@ -129,7 +130,7 @@ async function previewLive(
     return 0;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    err(failureText(asExportError(error, `requesting a record of ${wish.source}`)));
+    err(failureText(afterCheck(asExportError(error, `requesting a record of ${wish.source}`))));
     return 3;
   }
 }

@@ -140,7 +140,7 @@ function otherSyntax(where: string): string | null {
 /** A source that is not on this route. CEL itself rejects values of other types. */
 function sourceFlaw(value: unknown, from: readonly string[]): string | null {
   if (typeof value !== 'string' || from.includes(value)) return null;
-  return `no source ${JSON.stringify(value)} comes this way${hint(value, from)}`;
+  return `this route has no source ${JSON.stringify(value)}${hint(value, from)}`;
 }
 
 function checkRedacted(

@@ -54,7 +54,8 @@ export function readSources(section: Section<null>, flaws: Flaws): Section<Confi
     if (schedule === null) return null;
     const expectMs = parsed.expect_every ?? null;
     if (expectMs !== null && 'everyMs' in schedule && expectMs <= schedule.everyMs) {
-      const flaw = 'expect_every is no longer than every, so that all would be silent all the time';
+      const flaw =
+        'expect_every must be longer than every, and than its max: else every stream counts as silent';
       reportBlockFlaw(flaw, entry, flaws);
     }
     const volume = parsed.expect_volume;

@@ -112,6 +112,6 @@ function reportOlder({ sign, resets }: Older, log: Log): void {
     code: 'state_older',
     sign,
     streams: resets.length,
-    next: 'Nothing is lost: reading resumes at the older position. If no copy was restored, check the disk: the newest part of the database, sluice.db-wal, is gone. A file and Kafka with exactly_once skip events that they have; other sinks get them once more, with the same uid.',
+    next: 'Nothing is lost: reading resumes at the older position. If no copy was restored, check the disk: the newest part of the database, sluice.db-wal, is gone. Sinks file, s3 and Kafka with exactly_once skip events that they have; other sinks get them once more, with the same uid.',
   });
 }

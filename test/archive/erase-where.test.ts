@@ -48,8 +48,10 @@ test('erase lists the records that match, and erases them only', async () => {
   expect(unsure.exitCode).toBe(1);
   const lines = unsure.stdout.trimEnd().split('\n');
   expect(lines.slice(0, 2).map((line) => line.slice(0, 64))).toEqual([uids[1], uids[5]]);
-  expect(lines[2]).toContain('2 records would go from 2 pages in 1 segment; nothing goes');
-  expect(sure.stdout).toContain('2 records would go from 2 pages in 1 segment: requested');
+  expect(lines[2]).toContain(
+    '2 records would be erased from 2 pages in 1 segment; nothing is erased',
+  );
+  expect(sure.stdout).toContain('2 records would be erased from 2 pages in 1 segment: requested');
   expect(sure.exitCode).toBe(0);
   expect(again).toMatchObject({ exitCode: 1 });
   const left = await Promise.all(uids.map((uid) => run('prove', location, '--uid', uid)));
@@ -114,7 +116,7 @@ test('an archive that another key signs lists nothing and requests nothing', asy
   }
   expect(readdirSync(location)).not.toContain('erase');
   expect(unknown.stderr).toContain('not proven: no key is known');
-  expect(known.stdout).toContain('2 records would go');
+  expect(known.stdout).toContain('2 records would be erased');
   expect(known.stderr).not.toContain('not proven');
 });
 

@@ -150,7 +150,7 @@ test('the program erases a record, and everything else is proven as before', asy
   await writer.close();
 
   expect([unsure, asked, again, other].map(({ exitCode }) => exitCode)).toEqual([1, 0, 0, 0]);
-  expect(asked.stdout).toContain('would go from 2 pages in 1 segment: requested');
+  expect(asked.stdout).toContain('would be erased from 2 pages in 1 segment: requested');
   expect(again.stdout).toContain('is erased already');
   expect(await textsOf(store)).not.toContain(text);
   const report = await run('verify', location, '--key', vkey, '--html', `${record}.html`);
@@ -249,7 +249,7 @@ describe('an erasure', () => {
     const done = await runHere(args);
 
     expect(between).toContain(text);
-    expect(again.stdout).toContain('would go from 1 page in 1 segment: requested');
+    expect(again.stdout).toContain('would be erased from 1 page in 1 segment: requested');
     expect(await textsOf(store)).not.toContain(text);
     expect(done.stdout).toContain('is erased already');
     expect((await verified(store)).breaks).toEqual([]);

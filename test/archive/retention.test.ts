@@ -233,7 +233,9 @@ test('the commands set, list and release holds, delete bodies, and show the cont
   expect([set, again, held, released, unsure, asked].map(({ exitCode }) => exitCode)).toEqual([
     ...[0, 64, 0, 0, 1, 0],
   ]);
-  expect(held.stdout).toContain('0 segments (0 pages, 0 B) would go; 2 segments stay under a hold');
+  expect(held.stdout).toContain(
+    '0 segments (0 pages, 0 B) would be deleted; 2 segments stay under a hold',
+  );
   expect(asked.stdout).toContain('2 segments (4 pages');
   expect(JSON.parse(left.stdout)).toMatchObject({ segments: { objects: 2 }, holds: 0 });
   expect(list.stdout).toMatch(/case-1 .* a case/);

@@ -234,7 +234,7 @@ test('overwrites nothing', async () => {
     false,
     'mine',
   ]);
-  expect(stderr).toContain('qradar-receiver.txt is there already');
+  expect(stderr).toContain('qradar-receiver.txt exists');
 });
 
 /** Whatever name the config has for it. */

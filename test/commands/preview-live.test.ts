@@ -51,6 +51,7 @@ test('ends with 3 if upstream refuses or is not reached, and with 64 for a wrong
   expect(results.map(({ exitCode }) => exitCode)).toEqual([3, 3, 64, 64, 64]);
   expect(results[2]?.stderr).toContain('did you mean audit?');
   expect(results[0]?.stderr).not.toContain('another');
+  expect(results[1]?.stderr).not.toMatch(/again by itself/);
 });
 
 test('the credential may come from a command', async () => {

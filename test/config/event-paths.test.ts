@@ -62,8 +62,8 @@ test.each([
   ['"x" == event.actor.user', 'actor.user is an object, and "x" is a text'],
   ['event.resources.exists(r, r.name == true)', 'resources[].name is a text, and true is true or'],
   ['event.resources == "x"', 'resources is a list, and "x" is a text'],
-  ['source == "audt"', 'no source "audt" comes this way; did you mean audit?'],
-  ['source in ["audit", "web"]', 'no source "web" comes this way'],
+  ['source == "audt"', 'this route has no source "audt"; did you mean audit?'],
+  ['source in ["audit", "web"]', 'this route has no source "web"'],
 ])('the filter %s is refused', (filter, why) => {
   const lines = where('audit', filter);
 

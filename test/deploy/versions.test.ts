@@ -31,7 +31,7 @@ test('the version is the newest of the changelog, and that of chart, lockfile an
     'deploy/helm/README.md',
     'docs/deploying.md',
   ].flatMap((path) =>
-    [...read(path).matchAll(/\bsluice(?:-chart)?[-:](\d+\.\d+\.\d+)/g)].map(
+    [...read(path).matchAll(/\bsluice(?:-chart)?[-:_](\d+\.\d+\.\d+)/g)].map(
       ([, one]) => `${path} ${one}`,
     ),
   );

@@ -83,7 +83,7 @@ are not changed.`,
     }
     const reported = reportOf(due);
     if (!yes && !(await isAgreed(reported, 'erase for good?', deps))) {
-      out(`${reported}; nothing goes${process.stdin.isTTY ? '' : ': --yes erases'}`);
+      out(`${reported}; nothing is erased${process.stdin.isTTY ? '' : ': --yes erases them'}`);
       return 1;
     }
     // Every request is signed before the first is written: all are requested, or none.
@@ -172,7 +172,7 @@ function reportOf(due: readonly Due[]): string {
   const [only] = due;
   const records =
     due.length === 1 ? `the record of SHA-256 ${only?.sha256}` : counted(due.length, 'record');
-  return `${records} would go from ${counted(pages, 'page')} in ${counted(segments, 'segment')}${objects}`;
+  return `${records} would be erased from ${counted(pages, 'page')} in ${counted(segments, 'segment')}${objects}`;
 }
 
 /** Signs a request; the result writes it. */

@@ -11,7 +11,7 @@ import { isAgreed } from '../shared/prompt.ts';
 import { timeTyped } from '../shared/typed.ts';
 import { holdsAt, locationArgument, provenArchive, signatureOf, signWithOption } from './given.ts';
 
-/** Lets bodies go. */
+/** Requests the deletion of bodies. */
 export const prune = defineCommand({
   name: 'prune',
   about: 'delete bodies and lake events of pages read before a time; their proofs stay',
@@ -67,14 +67,14 @@ deletes the others with its next checkpoint, or at its next start.`,
         : [`${counted(locks.length, 'segment')} under a lock: ${lockedText(locks)}`]),
     ];
     const lake = cuts === 0 ? '' : ` and ${counted(cuts, 'cut')} of the lake`;
-    const going = `${counted(gone.segments, 'segment')} (${counted(gone.pages, 'page')}, ${sizeText(gone.bytes)})${lake} would go`;
+    const going = `${counted(gone.segments, 'segment')} (${counted(gone.pages, 'page')}, ${sizeText(gone.bytes)})${lake} would be deleted`;
     const reported = [going, ...kept].join('; ');
     if (gone.segments + cuts === 0) {
       out(reported);
       return 0;
     }
-    if (!yes && !(await isAgreed(reported, 'let them go?', deps))) {
-      out(`${reported}; nothing goes${process.stdin.isTTY ? '' : ': --yes lets them go'}`);
+    if (!yes && !(await isAgreed(reported, 'delete them?', deps))) {
+      out(`${reported}; nothing is deleted${process.stdin.isTTY ? '' : ': --yes deletes them'}`);
       return 1;
     }
     const now = Date.now();

@@ -147,7 +147,7 @@ function refuseBesideAnother({ state, file }: Config): void {
   const holder = holderOf(state.dir);
   if (holder === null) return;
   throw new ExportError('state_locked', `replaying with ${file}: ${holder} runs with this config`, {
-    next: 'End it, replay, and start it again; nothing is lost meanwhile that upstream keeps.',
+    next: 'Stop that process, replay, and start it again. No record is lost if upstream still has it.',
   });
 }
 

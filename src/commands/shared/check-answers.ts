@@ -39,8 +39,8 @@ export function answerText([what, cause, isUnseen = false]: ProbeCheck): string 
 const retries =
   /again by (itself|themselves)|reading resumes|nothing (is|was) (to be done|lost)|(is|are) sent again|stay held/i;
 
-/** The same failure with the advice that holds after a check. */
-function afterCheck(cause: ExportError): ExportError {
+/** The same failure with the advice that holds after a command that does not retry. */
+export function afterCheck(cause: ExportError): ExportError {
   const clauses = cause.next.split(/(?<=[.;])\s+|, and (?=nothing)/);
   const kept = clauses.filter((clause) => !retries.test(clause));
   const advice = kept
