@@ -1,5 +1,5 @@
 // `sluice run` in a worker process (worker-pool.ts): runs the journeys of several shards, as its supervisor requests.
-// Invariants: a journey that fails ends alone; a shard starts with the config that the supervisor runs, whatever the file has by
+// Invariants: a journey that fails ends alone; a shard runs the config that the supervisor accepted, whatever the file has by
 // now; shards that start or reload together share one reading of the config and one reader of the control topic.
 
 import { readFileSync } from 'node:fs';
@@ -87,14 +87,14 @@ async function workOn(
     stopMs = performance.now();
   });
   const read = async () => {
-    const part = turn.part(await shared.reload(turn.reloads));
     if (turn.refused !== null) throw receivedError(turn.refused);
+    const part = turn.part(await shared.config(turn.config, reloadConfig));
     await control?.caughtUp();
     if (control !== null) refuseMoved(part, control);
     return part;
   };
   try {
-    const config = turn.part(await shared.config(turn.config));
+    const config = turn.part(await shared.config(turn.config, loadConfig));
     const opened = await openOwnLog(config, logLevel);
     const log = opened.log.with({ shard: turn.shard });
     const own = { ...opened, log };
@@ -123,9 +123,8 @@ async function workOn(
 class Shared {
   readonly #deps: HostDeps;
   readonly #clock = systemClock();
-  #started: { readonly key: string; readonly config: Promise<Config>; readonly at: number } | null =
+  #read: { readonly key: string; readonly config: Promise<Config>; readonly at: number } | null =
     null;
-  #reloaded: { readonly number: number; readonly config: Promise<Config> } | null = null;
   #control: Promise<Control> | null = null;
   readonly processes: Processes = sharedProcesses(this.#clock);
 
@@ -133,11 +132,17 @@ class Shared {
     this.#deps = deps;
   }
 
-  /** The config that a shard starts with. Rejects with a ConfigError if, for example, one of its secrets is missing. */
-  async config(accepted: AcceptedConfig): Promise<Config> {
+  /**
+   * A config as the supervisor accepted it. A shard that starts waits for no command that has a value (`loadConfig`). Rejects with a
+   * ConfigError if, for example, one of its secrets is missing.
+   */
+  async config(
+    accepted: AcceptedConfig,
+    read: typeof loadConfig | typeof reloadConfig,
+  ): Promise<Config> {
     const now = this.#clock.monotonic();
-    const key = JSON.stringify(accepted);
-    if (this.#started?.key !== key || now - this.#started.at > sharedMs) {
+    const key = JSON.stringify([read.name, accepted]);
+    if (this.#read?.key !== key || now - this.#read.at > sharedMs) {
       const { file, env } = this.#deps;
       const companies = new Map(accepted.companies);
       const readFile = (path: string) => {
@@ -145,19 +150,9 @@ class Shared {
         const ids = companies.get(path);
         return ids === undefined ? readFileSync(path) : Buffer.from(ids.join('\n'));
       };
-      // A shard that starts waits for no command that has a value.
-      this.#started = { key, config: loadConfig(file, { env, readFile }), at: now };
+      this.#read = { key, config: read(file, { env, readFile }), at: now };
     }
-    return await this.#started.config;
-  }
-
-  /** The config as its file is now, for the reload of this number. Rejects with a ConfigError. */
-  async reload(number: number): Promise<Config> {
-    if (this.#reloaded === null || number > this.#reloaded.number) {
-      const { file, env } = this.#deps;
-      this.#reloaded = { number, config: reloadConfig(file, { env }) };
-    }
-    return await this.#reloaded.config;
+    return await this.#read.config;
   }
 
   /** Read to its end, and followed for as long as this process runs; null: the state is not in Kafka. */

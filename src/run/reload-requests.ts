@@ -9,7 +9,14 @@ import { type Config, digestOf } from '../config/index.ts';
 import type { Clock } from '../contracts/index.ts';
 
 /** Why the config is to be read again. */
-export type ReloadReason = 'SIGHUP' | 'the file has changed' | 'a companies file has changed';
+export type ReloadReason =
+  | 'SIGHUP'
+  | 'the file has changed'
+  | 'a companies file has changed'
+  | typeof refusedBefore;
+
+/** The reason of a further try of a refused config. */
+export const refusedBefore = 'it was refused before';
 
 /** Listening for both. */
 export interface ReloadRequests {

@@ -3,13 +3,13 @@
 // and the log has the reason; no record that was read is lost; and removing a part from a running config needs an
 // explicit permission at the start, so that no mistake in a file drops data.
 
-import { type Config, ConfigError, flawText } from '../config/index.ts';
-import { asExportError, ExportError } from '../contracts/index.ts';
-import { commandText } from '../terminal/index.ts';
+import type { Config } from '../config/index.ts';
+import { ExportError } from '../contracts/index.ts';
 import { openTokens } from '../upstream/index.ts';
 import { companyRemovals, refuseManyRemoved, streamsOfRemoved } from './companies.ts';
 import { type Journey, readersOf } from './journey.ts';
 import { planFrom, type Shared, type WholePlan } from './plan.ts';
+import { RefusedReload } from './refused-reload.ts';
 import {
   type Changes,
   changesBetween,
@@ -38,8 +38,6 @@ export interface ReloadDeps {
   readonly refused: (refusal: ReloadRefusal | null) => void;
 }
 
-/** The first errors of a config are enough to find the fault. */
-const flawsShownMax = 20;
 /** More names than these a line are counted. */
 const namesShownMax = 20;
 
@@ -47,7 +45,8 @@ const namesShownMax = 20;
 export async function serveReloads(deps: ReloadDeps, stop: AbortSignal): Promise<void> {
   const reloader = new Reloader(deps);
   for (;;) {
-    const reason = await deps.requests.next(stop).catch(() => null);
+    const { requests, tools } = deps;
+    const reason = await reloader.refused.next(requests, tools.clock, stop).catch(() => null);
     if (reason === null || stop.aborted) return;
     await reloader.reload(reason, stop);
   }
@@ -60,6 +59,7 @@ interface Current extends Made {
 
 class Reloader {
   readonly #deps: ReloadDeps;
+  readonly refused = new RefusedReload();
   #current: Current;
 
   constructor(deps: ReloadDeps) {
@@ -70,7 +70,7 @@ class Reloader {
   }
 
   async reload(reason: ReloadReason, stop: AbortSignal): Promise<void> {
-    const { log } = this.#deps.tools;
+    const { log, clock } = this.#deps.tools;
     try {
       const next = await this.#read();
       const changes = acceptedChanges(this.#current, next, this.#deps);
@@ -78,6 +78,7 @@ class Reloader {
       this.#current = next;
       this.#deps.requests.follow(next.config);
       this.#deps.changed(next);
+      this.refused.accept();
       this.#deps.refused(null);
       const fields = { reason, ...reported(changes) };
       if (isNone(changes)) {
@@ -85,7 +86,10 @@ class Reloader {
       } else log.info('config_reloaded', 'config reloaded', fields);
     } catch (error) {
       // If the run ends meanwhile, no running config is left to report on.
-      if (!stop.aborted) this.#report(error, reason);
+      if (stop.aborted) return;
+      const isNew = this.refused.refuse(error, reason, { log, file: this.#current.config.file });
+      const { error: why } = this.refused;
+      if (isNew && why !== null) this.#deps.refused({ at: clock.now(), ...why });
     }
   }
 
@@ -114,30 +118,6 @@ class Reloader {
     await journey.ends.runs(plan);
     journey.configRuns(config);
     await journey.spool.retainFor(after);
-  }
-
-  #report(error: unknown, reason: ReloadReason): void {
-    const { log, clock } = this.#deps.tools;
-    const text = 'config reload failed; keeping the running config';
-    const { code, message, next } = asExportError(error, 'reloading the config');
-    const [first = '', ...others] = message.split('\n');
-    const more = others.length === 0 ? '' : `; and ${others.length} more`;
-    this.#deps.refused({ at: clock.now(), code, message: `${first}${more}`, next });
-    if (!(error instanceof ConfigError)) {
-      log.error('config_not_reloaded', text, { code, error: message, next, reason });
-      return;
-    }
-    const { flaws } = error;
-    const { file } = this.#current.config;
-    for (const flaw of flaws.slice(0, flawsShownMax)) {
-      log.error('config_flaw', 'config error', { code, error: flawText(file, flaw) });
-    }
-    log.error('config_not_reloaded', text, {
-      code,
-      flaws: flaws.length,
-      next: `Correct each error; sluice then reads the file again. To list all errors: ${commandText('check', file)}`,
-      reason,
-    });
   }
 }
 

@@ -36,11 +36,11 @@ export type ToTurn =
     }
   /** End in order. */
   | { readonly say: 'stop'; readonly why: string }
-  /** Read the config again; turns that get the same number share one reading. `refused`: why it does not run, if so. */
+  /** Run this config; `refused`: why the config in the file does not run, if so. */
   | {
       readonly say: 'reload';
       readonly reason: ReloadReason;
-      readonly number: number;
+      readonly config: AcceptedConfig;
       readonly refused: SentError | null;
     }
   /**

@@ -7,7 +7,7 @@ import { aborted } from 'node:util';
 import { type ConfigPrint, printAfter } from '../cluster/index.ts';
 import { GroupMember, usedShards } from '../cluster/kafka.ts';
 import { type Config, reloadConfig, shardOfStream, shardsOf } from '../config/index.ts';
-import { asExportError, type Clock, ExportError, type Log } from '../contracts/index.ts';
+import { type Clock, ExportError, type Log } from '../contracts/index.ts';
 import type { RetryRequest } from '../pipeline.ts';
 import { version } from '../tools/index.ts';
 import { joinedMoment, type StatusMoment } from '../watch/running-status.ts';
@@ -16,8 +16,9 @@ import { storeDeployment } from './deployment.ts';
 import type { Drains } from './drains.ts';
 import { agreeOnHomes } from './homes.ts';
 import type { MemberFile } from './member-note.ts';
+import { RefusedReload } from './refused-reload.ts';
 import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
-import { acceptedOf, type SentError } from './shard-messages.ts';
+import { acceptedOf } from './shard-messages.ts';
 import { ShardTally } from './shard-tally.ts';
 import type { ShardTurn } from './shard-turn.ts';
 import { WorkerPool } from './worker-pool.ts';
@@ -48,8 +49,6 @@ export interface SupervisorDeps {
 const noteEveryMs = 1_000;
 const pauseMsMin = 1_000;
 const pauseMsMax = 30_000;
-/** A reload that failed because Kafka was away is repeated after this time. */
-const againMs = 30_000;
 
 /** The shards of this process. */
 export class ShardSupervisor {
@@ -70,10 +69,7 @@ export class ShardSupervisor {
   readonly #pool: WorkerPool;
   /** The membership in the group, while the supervisor runs. */
   #member: GroupMember | null = null;
-  #reloadsSeen = 0;
-  #lastReason: ReloadReason = 'the file has changed';
-  /** Why the config in the file does not run; null: it runs. */
-  #refused: SentError | null = null;
+  readonly #refused = new RefusedReload();
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
@@ -234,8 +230,8 @@ export class ShardSupervisor {
       this.#turns.set(shard, turn);
       this.#tally.started(shard, turn);
       // It reports the refused config, or gets the one that was accepted while it waited for a worker.
-      if (this.#refused !== null || running !== this.#config)
-        turn.reload(this.#lastReason, this.#reloadsSeen, this.#refused);
+      if (this.#refused.error !== null || running !== this.#config)
+        this.#reload(turn, 'the file has changed');
       const end = () => {
         turn.stop(String(ending.reason?.message));
         if (!moved.signal.aborted) return;
@@ -268,66 +264,47 @@ export class ShardSupervisor {
     }
   }
 
-  /**
-   * Serves the shards of a changed config. Each worker reads the config of its shards by itself, after it was accepted as a whole: a
-   * refused one must not apply to some shards.
-   */
+  /** Serves the shards of a changed config. It is accepted as a whole: a refused one must not apply to some shards. */
   async #reloads(member: GroupMember, stop: AbortSignal): Promise<void> {
-    const { requests } = this.#deps;
+    const { requests, clock, config, log } = this.#deps;
     while (requests !== undefined) {
-      const reason = await this.#nextReload(requests, stop);
-      this.#reloadsSeen += 1;
-      this.#lastReason = reason;
-      this.#refused = await this.#accept(requests, member, stop);
-      for (const one of this.#turns.values()) one.reload(reason, this.#reloadsSeen, this.#refused);
+      const reason = await this.#refused.next(requests, clock, stop);
+      try {
+        await this.#accept(requests, member, stop);
+        this.#refused.accept();
+      } catch (error) {
+        if (!this.#refused.refuse(error, reason, { log, file: config.file })) continue;
+      }
+      for (const turn of this.#turns.values()) this.#reload(turn, reason);
     }
   }
 
-  /** Also the last one again, if Kafka was away then. */
-  async #nextReload(requests: ReloadRequests, stop: AbortSignal): Promise<ReloadReason> {
-    if (this.#refused?.code !== 'sink_unreachable') return await requests.next(stop);
-    const again = AbortSignal.timeout(againMs);
-    return await requests.next(AbortSignal.any([stop, again])).catch((error) => {
-      if (stop.aborted || !again.aborted) throw error;
-      return this.#lastReason;
-    });
+  #reload(turn: ShardTurn, reason: ReloadReason): void {
+    turn.reload(reason, acceptedOf(this.#config), this.#refused.error);
   }
 
-  /** Reads the config again; returns why it does not run, or null. */
-  async #accept(
-    requests: ReloadRequests,
-    member: GroupMember,
-    stop: AbortSignal,
-  ): Promise<SentError | null> {
-    const { env, config, log, removalAllowed, refuse } = this.#deps;
-    try {
-      const next = await reloadConfig(config.file, { env });
-      requests.follow(next);
-      const requested = new Set(shardsOf({ ...next, state: config.state }));
-      const dropped = shardsOf(this.#config).filter((shard) => !requested.has(shard));
-      refuse?.(this.#config, next);
-      const { control } = this.#deps.drains;
-      const running = { ...next, state: config.state };
-      if (control) await agreeOnHomes(running, { ...this.#deps, control });
-      const sources = Object.keys(this.#config.sources).filter(
-        (name) => shardOfStream(this.#config, name) !== shardOfStream(running, name),
-      );
-      // The shard where it is read would refuse to drop it, and another one would read it too.
-      if (sources.length > 0 && !removalAllowed) throw moved(sources);
-      this.#config = { ...next, state: this.#config.state };
-      this.#print = printAfter(this.#print, printOf(next), removalAllowed);
-      if (control) storeDeployment(next.state.kafka, { ...this.#deps, control });
-      for (const shard of requested) this.#serve(member, shard, stop);
-      for (const shard of dropped)
-        this.#served.get(shard)?.own.abort(new Error('the config has no more work for it'));
-      return null;
-    } catch (error) {
-      const { code, message, next } = asExportError(error, 'reading the config again');
-      log.warn('shard_config_not_reloaded', 'config reload failed; keeping the running config', {
-        error: message.split('\n')[0] ?? '',
-      });
-      return { code, message, next };
-    }
+  /** Reads the config again. Throws if it may not run. */
+  async #accept(requests: ReloadRequests, member: GroupMember, stop: AbortSignal): Promise<void> {
+    const { env, config, removalAllowed, refuse } = this.#deps;
+    const next = await reloadConfig(config.file, { env });
+    requests.follow(next);
+    const requested = new Set(shardsOf({ ...next, state: config.state }));
+    const dropped = shardsOf(this.#config).filter((shard) => !requested.has(shard));
+    refuse?.(this.#config, next);
+    const { control } = this.#deps.drains;
+    const running = { ...next, state: config.state };
+    if (control) await agreeOnHomes(running, { ...this.#deps, control });
+    const sources = Object.keys(this.#config.sources).filter(
+      (name) => shardOfStream(this.#config, name) !== shardOfStream(running, name),
+    );
+    // The shard where it is read would refuse to drop it, and another one would read it too.
+    if (sources.length > 0 && !removalAllowed) throw moved(sources);
+    this.#config = running;
+    this.#print = printAfter(this.#print, printOf(next), removalAllowed);
+    if (control) storeDeployment(next.state.kafka, { ...this.#deps, control });
+    for (const shard of requested) this.#serve(member, shard, stop);
+    for (const shard of dropped)
+      this.#served.get(shard)?.own.abort(new Error('the config has no more work for it'));
   }
 }
 

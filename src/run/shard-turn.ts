@@ -109,9 +109,9 @@ export class ShardTurn {
     this.#say({ say: 'stop', why });
   }
 
-  /** Requests a reload of the config, or has the turn report why it is refused. */
-  reload(reason: ReloadReason, number: number, refused: SentError | null): void {
-    this.#say({ say: 'reload', reason, number, refused });
+  /** Has the turn run the accepted config, or report why the one in the file is refused. */
+  reload(reason: ReloadReason, config: AcceptedConfig, refused: SentError | null): void {
+    this.#say({ say: 'reload', reason, config, refused });
   }
 
   /** Another process owns the shard. */

@@ -109,8 +109,6 @@ export class HostedTurn {
   readonly shard: number;
   /** The shard is read to its tail and delivered, then the turn ends. */
   readonly once: boolean;
-  /** The config that it starts with. */
-  readonly config: AcceptedConfig;
   /** Aborts when the turn must end in order. */
   readonly stop: AbortSignal;
   /** Requests to read the config again. */
@@ -118,7 +116,7 @@ export class HostedTurn {
   readonly #own: WorkerSelf;
   readonly #id: number;
   readonly #stop = new AbortController();
-  readonly #reloads = new Reloads();
+  readonly #reloads: Reloads;
   readonly #listeners = new Set<(message: ToTurn) => void>();
   #look: () => StatusMoment | null = () => null;
   #runs = false;
@@ -130,19 +128,19 @@ export class HostedTurn {
   constructor({ shard, once, config }: TurnStart, own: WorkerSelf, id: number) {
     this.shard = shard;
     this.once = once;
-    this.config = config;
+    this.#reloads = new Reloads(config);
     this.stop = this.#stop.signal;
     this.requests = this.#reloads;
     this.#own = own;
     this.#id = id;
   }
 
-  /** The number of the newest requested reload. */
-  get reloads(): number {
-    return this.#reloads.number;
+  /** The config that the supervisor accepted last. */
+  get config(): AcceptedConfig {
+    return this.#reloads.config;
   }
 
-  /** Why the config of this reload does not run; null: the supervisor has accepted it. */
+  /** Why the config in the file does not run; null: the supervisor has accepted it. */
   get refused(): SentError | null {
     return this.#reloads.refused;
   }
@@ -228,12 +226,15 @@ function send(own: WorkerSelf, message: FromWorker): void {
 class Reloads implements ReloadRequests {
   #reason: ReloadReason | null = null;
   #wake = Promise.withResolvers<void>();
-  number = 0;
-
+  config: AcceptedConfig;
   refused: SentError | null = null;
 
-  add({ reason, number, refused }: Extract<ToTurn, { say: 'reload' }>): void {
-    this.number = number;
+  constructor(config: AcceptedConfig) {
+    this.config = config;
+  }
+
+  add({ reason, config, refused }: Extract<ToTurn, { say: 'reload' }>): void {
+    this.config = config;
     this.refused = refused;
     this.#reason = reason;
     this.#wake.resolve();

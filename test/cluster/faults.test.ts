@@ -203,7 +203,7 @@ ${sinks.map((name) => `  ${name}: { type: file, path: "${dir}/${name}-{partition
 
   await kafka.kill();
   write(['one', 'two']);
-  await sluice.waitForLine('"shard_config_not_reloaded"');
+  await sluice.waitForLine('"config_not_reloaded"');
   await kafka.start();
   await waitUntil(
     () => {

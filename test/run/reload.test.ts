@@ -6,6 +6,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
+import { untilAborted } from '../../src/contracts/index.ts';
 import { openJourney } from '../../src/run/journey.ts';
 import { planFrom } from '../../src/run/plan.ts';
 import { serveReloads } from '../../src/run/reload.ts';
@@ -45,18 +46,22 @@ async function aJourney({
   const stop = new AbortController();
   let ask = Promise.withResolvers<'SIGHUP'>();
   const requests = {
-    next: (signal: AbortSignal) => {
-      signal.addEventListener('abort', () => ask.reject(signal.reason));
-      return ask.promise;
-    },
+    next: (signal: AbortSignal) => untilAborted(ask.promise, signal),
     follow: () => undefined,
     release: () => undefined,
+  };
+  /** The pause before the next try of a refused config. */
+  let pause: PromiseWithResolvers<void> | null = null;
+  const sleep = (ms: number, signal: AbortSignal) => {
+    if (ms !== 30_000) return tools.clock.sleep(ms, signal);
+    pause = Promise.withResolvers();
+    return untilAborted(pause.promise, signal);
   };
   const deps = {
     config,
     plan,
     journey,
-    tools,
+    tools: { ...tools, clock: { ...tools.clock, sleep } },
     read: async () => readConfig(setup.config, { env: process.env }),
     requests,
     removalAllowed,
@@ -80,6 +85,15 @@ async function aJourney({
       logged.slice(before).find(({ event }) => /^config_(not_)?(reloaded|unchanged)$/.test(event));
     return await waitUntil(ended, { what: 'the reload to end' });
   };
+  /** Ends the pause, and waits for the next one, or for a config that runs. */
+  const tryAgain = async () => {
+    const { resolve } = await waitUntil(() => pause, { what: 'a pause' });
+    const before = logged.length;
+    pause = null;
+    resolve();
+    const runs = () => logged.slice(before).some(({ event }) => event === 'config_reloaded');
+    await waitUntil(() => pause !== null || runs(), { what: 'another try' });
+  };
   const events = (name = 'events') => uidsIn(join(setup.dir, `${name}.ndjson`));
   const wait = (name: string, count: number) =>
     waitUntil(() => events(name).length >= count, { what: `${count} events in ${name}` });
@@ -90,7 +104,7 @@ async function aJourney({
   };
   const heldPages = () => journey.spool.gauge.end - journey.spool.gauge.oldest;
   const grow = (count: number) => setup.sandbox.control.grow(auditPath, count);
-  return { ...setup, journey, logged, reload, events, wait, grow, isSettled, heldPages };
+  return { ...setup, journey, logged, reload, tryAgain, events, wait, grow, isSettled, heldPages };
 }
 
 const second = (dir: string) => `  second: { type: file, path: ${join(dir, 'second.ndjson')} }\n`;
@@ -264,4 +278,29 @@ test('a secret that cannot be read refuses the reload, and is not printed', asyn
 
   expect(line).toMatchObject({ level: 'error', code: 'config_invalid' });
   expect(JSON.stringify(run.logged)).not.toContain('sandbox-secret');
+});
+
+test('a refused config is tried again, and runs once its secret is there; the same refusal is logged once', async () => {
+  const run = await aJourney();
+  const key = join(run.dir, 'secret');
+  const refusals = () => run.logged.filter(({ event }) => event === 'config_not_reloaded').length;
+  await run.reload((text) =>
+    withSecond(run.dir)(text).replace(
+      'client_secret: sandbox-secret',
+      `client_secret: "\${file:${key}}"`,
+    ),
+  );
+  await run.tryAgain();
+  await run.tryAgain();
+  expect(refusals()).toBe(1);
+
+  writeFileSync(key, 'sandbox-secret');
+  await run.tryAgain();
+
+  expect(run.logged.at(-1)).toMatchObject({
+    event: 'config_reloaded',
+    reason: 'it was refused before',
+  });
+  run.grow(10);
+  await run.wait('second', 10);
 });

@@ -110,13 +110,8 @@ export const processEvents = {
   config_not_reloaded: {
     level: 'error',
     fields: ['code', 'error', 'flaws', 'next', 'reason'],
-    meaning: 'The changed config was refused. sluice keeps the running config.',
-  },
-  shard_config_not_reloaded: {
-    level: 'warn',
-    fields: ['error'],
-    meaning: 'The supervisor of the shards could not read the config. It keeps the running config.',
-    next: 'Correct the config: `sluice check`.',
+    meaning:
+      'The changed config was refused. sluice keeps the running config, and tries the changed one again every 30 s.',
   },
   running_config_not_noted: {
     level: 'debug',
