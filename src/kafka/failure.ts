@@ -139,7 +139,7 @@ function* causes(error: unknown): Generator<Cause> {
   for (
     let each = error, depth = 0;
     each instanceof Error && depth < 8;
-    each = each.cause, depth++
+    each = each.cause ?? firstOf(each), depth++
   ) {
     const { type, code } = each as { readonly type?: unknown; readonly code?: unknown }; // set by kafkajs and Node
     yield {
@@ -149,6 +149,12 @@ function* causes(error: unknown): Generator<Cause> {
       ...(typeof code === 'string' ? { code } : {}),
     };
   }
+}
+
+/** The first of several errors: the response to a request for topics has one for each. */
+function firstOf(error: Error): unknown {
+  const { errors } = error as { readonly errors?: unknown };
+  return Array.isArray(errors) ? errors[0] : undefined;
 }
 
 // Converts errors of @platformatic/kafka into KafkaFailures. An error may contain the errors of all attempts and all

@@ -134,6 +134,14 @@ describe('failureOf kafkajs', () => {
     expect(outcomeOf(wrapped)).toBe('refused batch: record_refused');
   });
 
+  test('names the right that the creation of topics needs, an error for each topic', () => {
+    const errors = [answer('TOPIC_AUTHORIZATION_FAILED')];
+    const all = named('KafkaJSAggregateError', 'Topic creation errors', { errors });
+
+    expect(outcomeOf(all)).toBe('refused sink: sink_refused');
+    expect(kafkajsFailure(all).message).toContain('TOPIC_AUTHORIZATION_FAILED');
+  });
+
   test('knows PRODUCER_FENCED, which kafkajs does not', () => {
     const unknown = Object.assign(new Error('Unknown error code 90'), {
       type: 'KAFKAJS_UNKNOWN_ERROR_CODE',
