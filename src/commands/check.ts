@@ -167,7 +167,7 @@ async function reportConfig(
     if (stream.rules.timestampHeader === null) {
       out(`${note} without timestamp_header no age is judged, whatever max_age says`);
     }
-    out(`${note} this sends it a signed event:`);
+    out(`${note} with one of its secrets in $SECRET, this sends it a signed event:`);
     for (const line of deliveryExample(stream)) out(`      ${line}`);
   }
 }
