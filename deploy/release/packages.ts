@@ -89,7 +89,7 @@ esac
 `,
 };
 
-const config = `# The config of sluice. Start with: sluice init, then systemctl enable --now sluice
+const config = `# The config of sluice. Start with: sluice init -c /etc/sluice/sluice.yaml --force, then systemctl enable --now sluice
 # Keys: sluice schema, and the documentation at the address of the package.
 `;
 
@@ -192,6 +192,6 @@ the config of the service
 /var/lib/sluice
 the state: checkpoints and stored events
 .SH EXIT STATUS
-0: done. 1: failed. 2: the config has errors. 64: the command line is wrong.
+0: done. 1: failed. 2: the config has errors. 3: something is unreachable or refuses. 64: the command line is wrong.
 `;
 }
