@@ -39,6 +39,12 @@ export function hint(word: string, known: Iterable<string>): string {
 
 /** The message for an unknown key. */
 export function unknownKey(key: string, known: Iterable<string>): string {
+  // A text that was copied from a web page may be indented with them.
+  const [foreign] = /^[\p{Zs}\p{Cf}]/u.exec(key) ?? [];
+  if (foreign !== undefined && foreign !== ' ') {
+    const code = foreign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
+    return `the line begins with the invisible character U+${code}; indent the line with blanks`;
+  }
   if (key.includes(':'))
     return 'unknown key; write a blank between the colon of a key and its value';
   return `unknown key${hint(key, known)}`;

@@ -22,6 +22,11 @@ test('parseConfig refuses the name of an upstream in a whole sentence', () => {
 
 test.each([
   ['state: { max_byte: 1GiB }', '1:10 state.max_byte: unknown key; did you mean max_bytes?'],
+  [
+    '\u00a0\u00a0state: {}',
+    '1:1 ["…"]: the line begins with the invisible character U+00A0; indent the line with blanks',
+  ],
+  ['\u200bstate: {}', '1:1 ["…"]: the line begins with the invisible character U+200B'],
   ['statw: {}', '1:1 statw: unknown key; did you mean state?'],
   [
     'observability: {}',
@@ -412,7 +417,7 @@ test('a watched resource is reported with all its flaws', () => {
 test('a stream cannot be expected to bring something more often than it is read', () => {
   const sources = '  audit: { type: audit_events, upstream: edge, every: 1m, expect_every: 1m }';
   expect(flawLines(aConfig({ sources }))).toEqual([
-    expect.stringContaining('expect_every is no longer than every'),
+    expect.stringContaining('expect_every must be longer than every'),
   ]);
 });
 
