@@ -89,8 +89,11 @@ esac
 `,
 };
 
-const config = `# The config of sluice. Start with: sluice init -c /etc/sluice/sluice.yaml --force, then systemctl enable --now sluice
-# Keys: sluice schema, and the documentation at the address of the package.
+const config = `# The config of sluice. These commands write one and start the service:
+#   sluice init --force -c /etc/sluice/sluice.yaml --secrets /etc/sluice/secrets
+#   systemctl enable --now sluice
+# Set state.dir to /var/lib/sluice/state, so that commands in a shell find the state too.
+# Keys: sluice schema
 `;
 
 /** Writes the deb and the rpm into a directory, or only these kinds. Throws with nfpm's errors. */

@@ -14,6 +14,7 @@ import {
 import { forgetDelivered } from '../hold/open.ts';
 import { type Journey, type Move, makeMove } from '../run/process.ts';
 import { systemClock } from '../tools/index.ts';
+import { notHere } from '../watch/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
 import { storedHere, withCopy } from './stored.ts';
 
@@ -51,6 +52,7 @@ export class StateDirectory implements Adapter {
       case 'give_up':
         return { added: null };
       case 'cut_over':
+        this.#refuseEmpty(name);
         // Both sources are read, and stored events delivered, meanwhile.
         return await orNull(async () => {
           const { turnAlone } = await import('./own-journey.ts');
@@ -85,10 +87,20 @@ export class StateDirectory implements Adapter {
         return answer;
       });
     }
+    this.#refuseEmpty(name);
     return await orNull(async () => {
       using _lock = takeLock(state.dir, { isBrief: true });
       if (isOfStream) forgetDelivered(state.dir, name);
       return change();
+    });
+  }
+
+  /** Refuses a change without a state: an empty state would be created in a directory that the service does not use. */
+  #refuseEmpty(name: string): void {
+    const { kafka, dir } = this.#config.state;
+    if (this.#isOwn || kafka !== null || hasState(dir)) return;
+    throw new ExportError('config_invalid', `request about ${name}${notHere(this.#config)}`, {
+      next: 'Nothing was changed. Set state.dir in the config, or $STATE_DIRECTORY as the unit of the service does.',
     });
   }
 

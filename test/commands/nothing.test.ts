@@ -1,11 +1,11 @@
 // The commands that look, where there is nothing to be seen: they say which directory they have looked in, and need no secret
-// for it.
+// for it. Those that change a state make none.
 
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { backfillList } from '../../src/commands/backfill-list.ts';
-import { show } from '../../src/commands/checkpoint.ts';
+import { checkpoint, show } from '../../src/commands/checkpoint.ts';
 import { deadLetterLines, deadLetterList } from '../../src/commands/dead-letters.ts';
 import { explain } from '../../src/commands/explain.ts';
 import type { CommandDeps, ExitCode } from '../../src/commands/shared/command.ts';
@@ -49,6 +49,20 @@ test.each(commands)('%s says where it has looked', async (_, command) => {
   expect(elsewhere.out.join('\n')).toContain(`: there is no state in ${absolute}, so nothing has`);
   expect([...relative.out, ...elsewhere.out].join('\n')).not.toContain('nothing needs attention');
 });
+
+test.each(['reset', 'rewind'])(
+  'checkpoint %s refuses to make a state that is not there',
+  async (name) => {
+    const stateDir = join(tempDir(), 'state');
+    const command = checkpoint.commands.find((one) => one.name === name) as typeof show;
+    const options = { config: aConfig(stateDir), stream: 'audit', to: '2026-01-01T00:00:00Z' };
+
+    await expect(received(async (deps) => await command.run(options, deps))).rejects.toThrow(
+      `there is no state in ${stateDir}`,
+    );
+    expect(existsSync(stateDir)).toBe(false);
+  },
+);
 
 describe('dead letters', () => {
   const reason = 'upstream\u001b[2J said: this event is not wanted';

@@ -91,6 +91,7 @@ describe.skipIf(process.getuid?.() !== 0)(
       ]);
       expect(exitCode, errors).toBe(0);
     };
+    const readConfig = () => readFileSync(join(system, 'etc/sluice/sluice.yaml'), 'utf8');
     const uids = () =>
       readFileSync(join(system, 'var/lib/sluice/events.ndjson'), 'utf8')
         .trim()
@@ -120,6 +121,13 @@ describe.skipIf(process.getuid?.() !== 0)(
       expect(done('dpkg', '--verify', 'sluice')).toBe('');
       expect(statSync(join(system, 'etc/sluice/sluice.yaml')).mode & 0o777).toBe(0o640);
       expect(done('stat', '--format=%U:%G %a', '/var/lib/sluice')).toBe('sluice:sluice 700\n');
+      const [, words = ''] = /^# +sluice (init .*)$/m.exec(readConfig()) ?? [];
+      const answers = ['--unified', 'https://api.example/v1', '--sink', 'stdout'];
+      done('sluice', ...words.split(' '), ...answers);
+      expect(readConfig()).toContain('${file:/etc/sluice/secrets/');
+      expect(done('stat', '--format=%U:%G %a', '/etc/sluice/sluice.yaml')).toBe(
+        'root:sluice 640\n',
+      );
       writeFileSync(join(system, 'etc/sluice/sluice.yaml'), config);
 
       await runOnce();
@@ -130,7 +138,7 @@ describe.skipIf(process.getuid?.() !== 0)(
       sandbox.control.grow('/v1/audit/events', 7);
       done('dpkg', '--install', '--force-confold', '/sluice-0.2.0.deb');
       expect(done('dpkg-query', '--show', '--showformat=${Version}', 'sluice')).toBe('0.2.0');
-      expect(readFileSync(join(system, 'etc/sluice/sluice.yaml'), 'utf8')).toBe(config);
+      expect(readConfig()).toBe(config);
       await runOnce();
       const after = uids();
       expect(after.slice(0, 40)).toEqual(before);
@@ -139,7 +147,7 @@ describe.skipIf(process.getuid?.() !== 0)(
 
       done('dpkg', '--remove', 'sluice');
       expect(existsSync(join(system, 'usr/bin/sluice'))).toBe(false);
-      expect(readFileSync(join(system, 'etc/sluice/sluice.yaml'), 'utf8')).toBe(config);
+      expect(readConfig()).toBe(config);
       expect(readdirSync(join(system, 'var/lib/sluice/state'))).toContain('sluice.db');
 
       done('dpkg', '--install', '/sluice-0.2.0.deb');
