@@ -200,6 +200,12 @@ test('large numbers of a config stay as they are', async () => {
   expect(parse(ConfigMap.data['sluice.yaml']).state.max_bytes).toBe(123_456_789_012);
 });
 
+test('its probes may request an IPv6 address', async () => {
+  const { StatefulSet } = await rendered(local, ['config.status.listen="[::]:8686"']);
+
+  expect(StatefulSet.spec.template.spec.containers[0].ports[0].containerPort).toBe(8_686);
+});
+
 test('secrets are files, the archive key apart from the others, and none is a value', async () => {
   const { StatefulSet } = await rendered(local, everything);
   const { volumes, containers } = StatefulSet.spec.template.spec;

@@ -35,8 +35,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- fail "config.state.kafka is set, but mode is local: set mode: kafka" }}
 {{- end }}
 {{- $listen := (.Values.config.status | default dict).listen | default "127.0.0.1:8686" }}
-{{- if ne $listen (printf "0.0.0.0:%d" (int .Values.status.port)) }}
-{{- fail (printf "config.status.listen is %s: set it to 0.0.0.0:%d, where the probes of the pod request it" $listen (int .Values.status.port)) }}
+{{- $port := int .Values.status.port }}
+{{- if not (has $listen (list (printf "0.0.0.0:%d" $port) (printf "[::]:%d" $port))) }}
+{{- fail (printf "config.status.listen is %s: set it to 0.0.0.0:%d, where the probes of the pod request it (with IPv6: [::]:%d)" $listen $port $port) }}
 {{- end }}
 {{- end }}
 {{- end }}
