@@ -67,7 +67,10 @@ elif ! getent passwd sluice >/dev/null; then
   useradd --system --user-group --no-create-home --home-dir /var/lib/sluice --shell /usr/sbin/nologin sluice
 fi
 install -d -o sluice -g sluice -m 0700 /var/lib/sluice
-chgrp sluice /etc/sluice /etc/sluice/sluice.yaml
+# An administrator may have deleted the config.
+for path in /etc/sluice /etc/sluice/sluice.yaml; do
+  if [ -e "$path" ]; then chgrp sluice "$path"; fi
+done
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload
   systemctl try-restart sluice.service
@@ -84,7 +87,11 @@ esac
 set -e
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 case "$1" in
-  purge) rm -rf /var/lib/sluice /var/cache/sluice /etc/sluice ;;
+  purge)
+    rm -rf /var/cache/sluice /etc/sluice
+    # A mount point is emptied and stays.
+    rm -rf /var/lib/sluice || true
+    ;;
 esac
 `,
 };

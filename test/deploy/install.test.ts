@@ -154,8 +154,14 @@ describe.skipIf(process.getuid?.() !== 0)(
       await runOnce();
       expect(uids()).toEqual(after);
 
-      done('dpkg', '--purge', 'sluice');
-      expect(existsSync(join(system, 'var/lib/sluice'))).toBe(false);
+      // The administrator has deleted the config, and the state has a disk of its own.
+      rmSync(join(system, 'etc/sluice/sluice.yaml'));
+      done('dpkg', '--install', '/sluice-0.2.0.deb');
+      const stateDir = join(system, 'var/lib/sluice');
+      const purge = `mount --bind "$1" "$1" && PATH=/usr/sbin:/usr/bin:/sbin:/bin exec ${chroot} "$2" dpkg --purge sluice`;
+      const purged = spawnSync('unshare', ['-m', 'sh', '-c', purge, 'sh', stateDir, system]);
+      expect(purged.status, `${purged.stdout}${purged.stderr}`).toBe(0);
+      expect(readdirSync(stateDir)).toEqual([]);
       expect(existsSync(join(system, 'etc/sluice'))).toBe(false);
       await sandbox.close();
     });
