@@ -80,13 +80,18 @@ const retry = defineCommand({
     const moved = new Map<string, number>();
     const stuck = new Map<string, number>();
     const { held, missing } = await chosen(given, parts);
-    for (const [at, { operator }] of parts.entries()) {
-      const come = await operator.deadLetters.move('retry', named(held[at]));
-      add(moved, come.moved);
-      add(stuck, come.stuck);
+    try {
+      for (const [at, { operator }] of parts.entries()) {
+        for await (const come of operator.deadLetters.move('retry', named(held[at]))) {
+          add(moved, come.moved);
+          add(stuck, come.stuck);
+        }
+      }
+    } finally {
+      // Also if a later shard does not answer.
+      for (const [sink, n] of moved) out(`${sink}: ${n} put back, to be sent again`);
+      for (const [why, n] of stuck) out(`${n} stay dead letters: ${why}`);
     }
-    for (const [sink, n] of moved) out(`${sink}: ${n} put back, to be sent again`);
-    for (const [why, n] of stuck) out(`${n} stay dead letters: ${why}`);
     if (moved.size === 0 && stuck.size === 0) out(`no dead letters${missing}`);
     return 0;
   },
@@ -112,9 +117,11 @@ const drop = defineCommand({
       return 1;
     }
     for (const [at, { operator }] of parts.entries()) {
-      await operator.deadLetters.move('drop', named(held[at]));
+      const sinks = new Map(held[at]?.map(({ id, sink }) => [id, sink]));
+      for await (const done of operator.deadLetters.move('drop', named(held[at]))) {
+        for (const [id, uid] of done.named) out(`dropped ${id} of ${sinks.get(id)}: ${uid}`);
+      }
     }
-    for (const { id, sink, uid } of deadLetters) out(`dropped ${id} of ${sink}: ${uid}`);
     return 0;
   },
 });
@@ -139,15 +146,20 @@ const addSuspects = defineCommand({
       return 1;
     }
     let moved: number | null = null;
-    for (const { operator } of parts) {
-      const added = await operator.deadLetters.add(sink, uids);
-      if (added !== null) moved = (moved ?? 0) + added;
+    try {
+      for (const { operator } of parts) {
+        const added = await operator.deadLetters.add(sink, uids);
+        if (added !== null) moved = (moved ?? 0) + added;
+      }
+    } finally {
+      // Also if a later shard does not answer.
+      if (moved !== null && moved > 0) out(`${sink}: ${moved} moved to the dead letters`);
     }
     if (moved === null) {
       out('no process runs with this config: start it, then suspects can be moved');
       return 1;
     }
-    out(moved === 0 ? noneMoved(file, sink, uids) : `${sink}: ${moved} moved to the dead letters`);
+    if (moved === 0) out(noneMoved(file, sink, uids));
     return 0;
   },
 });

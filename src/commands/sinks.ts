@@ -72,11 +72,20 @@ const remove = defineCommand({
       out(`${reported}; nothing was changed${process.stdin.isTTY ? '' : ': --yes gives them up'}`);
       return 1;
     }
-    let events = 0;
-    for (const { operator } of knowing(name)) events += await operator.sinks.remove(name);
     const deadLetters =
       found.dead_letters === 0 ? '' : `; ${counted(found.dead_letters, 'dead letter')} stay`;
-    out(`${name}: ${counted(events, 'event')} given up${deadLetters}`);
+    const all = knowing(name);
+    let [events, done] = [0, 0];
+    try {
+      for (const { operator } of all) {
+        events += await operator.sinks.remove(name);
+        done += 1;
+      }
+    } finally {
+      // Also if a later shard does not answer.
+      const of = done === all.length ? '' : ` in ${done} of ${counted(all.length, 'shard')}`;
+      if (done > 0) out(`${name}: ${counted(events, 'event')} given up${of}${deadLetters}`);
+    }
     return 0;
   },
 });

@@ -43,8 +43,11 @@ export interface Operator {
     reset(stream: string, forget: boolean): Promise<number | null>;
   };
   readonly deadLetters: {
-    /** Returns dead letters to their sinks, or deletes them; each is named by its id and uid. */
-    move(does: 'retry' | 'drop', letters: readonly DeadLetterName[]): Promise<MovedDeadLetters>;
+    /** Returns dead letters to their sinks, or deletes them; each is named by its id and uid. Yields each part once it is done. */
+    move(
+      does: 'retry' | 'drop',
+      letters: readonly DeadLetterName[],
+    ): AsyncIterable<MovedDeadLetters>;
     /** Makes dead letters of a sink's suspects, of all or of those with these uids; null: no process runs. */
     add(sink: string, uids: readonly string[] | null): Promise<number | null>;
   };
@@ -87,8 +90,10 @@ export type DeadLetterName = readonly [id: number, uid: string];
 /** A stream or sink that was requested to retry; `waitsUntil` (epoch ms): its upstream or receiver requested this wait. */
 export type Retried = z.output<typeof retried>;
 
-/** Numbers of dead letters: by sink those that were moved, by reason those that stay. */
-export type MovedDeadLetters = z.output<typeof moved>;
+/** The dead letters of a request that was carried out; by sink the number that was moved, by reason the number that stays. */
+export type MovedDeadLetters = z.output<typeof moved> & {
+  readonly named: readonly DeadLetterName[];
+};
 
 /** Where a stream resumes (epoch ms, with the digest of the cursor; null: at its start), and the forgotten records. */
 export type RewoundStream = z.output<typeof answers.rewound>;
@@ -167,18 +172,12 @@ function operatorBy(whole: Config, adapterNow: () => Promise<Adapter>): Operator
         (await ask(stream, { what: 'reset', forget }, answers.forgotten)).forgotten,
     },
     deadLetters: {
-      async move(does, letters) {
-        const all: MovedDeadLetters = { moved: {}, stuck: {} };
+      async *move(does, letters) {
         for (let from = 0; from < letters.length; from += deadLettersAtOnce) {
           const some = letters.slice(from, from + deadLettersAtOnce);
-          const come = await ask('dead letters', { what: 'letters', does, letters: some }, moved);
-          for (const key of ['moved', 'stuck'] as const) {
-            for (const [name, n] of Object.entries(come[key])) {
-              all[key][name] = (all[key][name] ?? 0) + n;
-            }
-          }
+          const wish = { what: 'letters', does, letters: some } as const;
+          yield { named: some, ...(await ask('dead letters', wish, moved)) };
         }
-        return all;
       },
       add: async (sink, uids) => (await ask(sink, { what: 'give_up', uids }, answers.added)).added,
     },
