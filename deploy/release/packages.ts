@@ -96,6 +96,7 @@ esac
 `,
 };
 
+// Never changed: else dpkg stops each upgrade with a question, since everyone edits this file.
 const config = `# The config of sluice. These commands write one and start the service:
 #   sluice init --force -c /etc/sluice/sluice.yaml --secrets /etc/sluice/secrets
 #   systemctl enable --now sluice
