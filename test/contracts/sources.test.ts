@@ -12,7 +12,12 @@ import type {
   Stream,
 } from '../../src/contracts/source.ts';
 import { fetchPage } from '../../src/list/fetch-page.ts';
-import { firstPosition, type ListPosition, type PageAnswer } from '../../src/list/page.ts';
+import {
+  firstPosition,
+  type ListPosition,
+  type Page,
+  type PageAnswer,
+} from '../../src/list/page.ts';
 import { askObject } from '../../src/parents/ask-object.ts';
 import { readParentState } from '../../src/parents/state.ts';
 import type { FaultRule, Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -68,8 +73,8 @@ const cases = sources.flatMap((source) =>
   })),
 );
 
-async function opened({ source, given }: (typeof cases)[number]) {
-  const { sandbox } = await standingSandbox({ companies: ['c-1', 'x/../y z'] });
+async function opened({ source, given }: (typeof cases)[number], events = 40) {
+  const { sandbox } = await standingSandbox({ companies: ['c-1', 'x/../y z'], events });
   const [api] = source.apis;
   const upstream = upstreamAt(
     given.path === undefined ? (api ?? 'services') : 'services',
@@ -101,12 +106,12 @@ function breakAll(sandbox: Sandbox, fault: FaultRule['fault']): void {
   });
 }
 
-function ask(stream: ListStream, position: ListPosition): Promise<PageAnswer> {
-  return fetchPage(stream, { position, limit: 7 }, never);
+function ask(stream: ListStream, position: ListPosition, limit = 7): Promise<PageAnswer> {
+  return fetchPage(stream, { position, limit }, never);
 }
 
-async function pageAt(stream: ListStream, position: ListPosition) {
-  const fetched = await ask(stream, position);
+async function pageAt(stream: ListStream, position: ListPosition, limit = 7) {
+  const fetched = await ask(stream, position, limit);
   if (fetched.outcome !== 'ok') throw fetched.cause;
   return fetched.page;
 }
@@ -124,27 +129,33 @@ async function readWhole(stream: CollectionStream | ObjectStream, signal: AbortS
 
 const unknown = readParentState(null, 0);
 
-/** Every position of a list in order. */
-async function placesOf(stream: ListStream): Promise<readonly ListPosition[]> {
-  const positions: ListPosition[] = [];
+/** A list from its first page to its last one. */
+async function walked(stream: ListStream, limit = 7) {
+  const pages: { readonly position: ListPosition; readonly page: Page }[] = [];
   let position: ListPosition | null = firstPosition(stream.pagination);
   while (position !== null) {
-    positions.push(position);
-    const page = await pageAt(stream, position);
-    if (position.by === 'offset') {
-      position =
-        page.records.length === 0
-          ? null
-          : { by: 'offset', offset: position.offset + page.records.length };
-    } else {
-      position = typeof page.next === 'string' ? { by: 'cursor', cursor: page.next } : null;
-    }
+    const page = await pageAt(stream, position, limit);
+    pages.push({ position, page });
+    if (pages.length > 100)
+      throw new Error('the walk does not end: is the paging of the source right?');
+    position = nextOf(stream, position, page);
   }
-  return positions;
+  return pages;
 }
 
-test('every source in the list is covered here', () => {
-  expect(sources.map(({ type }) => type).filter((type) => needs[type] === undefined)).toEqual([]);
+function nextOf(stream: ListStream, position: ListPosition, page: Page): ListPosition | null {
+  if (position.by === 'cursor')
+    return typeof page.next === 'string' ? { by: 'cursor', cursor: page.next } : null;
+  if (page.records.length === 0) return null;
+  const passed = stream.pagination.style === 'page' ? 1 : page.records.length;
+  return { by: 'offset', offset: position.offset + passed };
+}
+
+test('every source in the list has settings in `needs`', () => {
+  const types = sources.map(({ type }) => type);
+
+  expect(types.filter((type) => needs[type] === undefined)).toEqual([]);
+  expect(types.filter((type) => needs[type]?.length === 0)).toEqual(['webhooks']);
 });
 
 describe.for(cases)('$name', (one) => {
@@ -177,8 +188,8 @@ describe.for(cases)('$name', (one) => {
 
     for (const stream of streams) {
       if (stream.kind === 'list') {
-        const first = (await placesOf(stream))[0];
-        expect(first && (await pageAt(stream, first)).records.length).toBeGreaterThan(0);
+        const page = await pageAt(stream, firstPosition(stream.pagination));
+        expect(page.records.length).toBeGreaterThan(0);
       } else {
         expect(await readWhole(stream, never)).toMatchObject({ outcome: 'ok', flaw: null });
       }
@@ -192,12 +203,30 @@ describe.for(cases)('$name', (one) => {
     for (const [index, stream] of streams.entries()) {
       const other = others[index];
       if (stream.kind !== 'list' || other?.kind !== 'list') continue;
-      const positions = await placesOf(stream);
-      for (const position of positions.toReversed()) {
+      for (const { position } of (await walked(stream)).toReversed()) {
         const [first, second] = [await pageAt(stream, position), await pageAt(other, position)];
         expect(Buffer.from(second.body).toString()).toBe(Buffer.from(first.body).toString());
         expect(second.next).toBe(first.next);
       }
+    }
+  });
+
+  test('a walk reads its whole list', async () => {
+    // More records than the sandbox's largest page, also if the limit does not reach the sandbox.
+    const { sandbox, streams } = await opened(one, 240);
+
+    for (const stream of streams) {
+      if (stream.kind !== 'list') continue;
+      const pages = await walked(stream, 50);
+      const count = pages.reduce((sum, { page }) => sum + page.records.length, 0);
+      const { path } = stream.request;
+      const list = sandbox.ledger().lists.find((served) => served.path.endsWith(path));
+
+      expect(
+        pages.at(-1)?.page.more,
+        'rows that the paging of the source does not read',
+      ).toBeNull();
+      if (list !== undefined) expect([path, count]).toEqual([path, list.size]);
     }
   });
 
@@ -220,7 +249,7 @@ describe.for(cases)('$name', (one) => {
 
     const asked = streams.map((stream) =>
       stream.kind === 'list'
-        ? fetchPage(stream, { position: { by: 'cursor', cursor: null }, limit: 7 }, stop.signal)
+        ? fetchPage(stream, { position: firstPosition(stream.pagination), limit: 7 }, stop.signal)
         : readWhole(stream, stop.signal),
     );
     setTimeout(() => stop.abort(new Error('stopping')), 100);
@@ -251,7 +280,7 @@ describe.for(cases)('$name', (one) => {
       if (isOne && typeof fault === 'object') continue;
       const answer =
         stream.kind === 'list'
-          ? await ask(stream, { by: 'cursor', cursor: null })
+          ? await ask(stream, firstPosition(stream.pagination))
           : await readWhole(stream, never);
       if (answer.outcome === 'ok') {
         // The list of policies may have been whole; what broke is each policy's own answer.
@@ -267,7 +296,7 @@ describe.for(cases)('$name', (one) => {
     for (const stream of streams) {
       const answer =
         stream.kind === 'list'
-          ? await ask(stream, { by: 'cursor', cursor: null })
+          ? await ask(stream, firstPosition(stream.pagination))
           : await readWhole(stream, never);
       expect(answer.outcome).toBe('denied');
     }
