@@ -2,6 +2,8 @@
 // no event becomes a dead letter, and the operator gets the next step. Rejections by real receivers are in each sink's
 // own tests, as are responses about other items than were sent.
 
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sinks } from '../../../connectors/index.ts';
 import { sentinelConfig } from '../../contracts/receivers/sentinel.ts';
@@ -11,6 +13,7 @@ import { type HttpAnswer, startHttpReceiver } from '../../support/http-receiver.
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
 import { freePort } from '../../support/temp.ts';
 
+const sinksDir = join(import.meta.dirname, '../../../connectors/sinks');
 const never = new AbortController().signal;
 const secret = 's3cr3t-of-the-sink';
 
@@ -112,6 +115,16 @@ const answers: Readonly<Record<string, HttpAnswer>> = {
   'no gateway, of a proxy': reply(502, html, page),
   '400 in HTML': reply(400, html, page),
 };
+
+test('every sink that posts has a stand here', () => {
+  const files = globSync('{*.ts,*/*.ts}', { cwd: sinksDir });
+  const posting = files.filter((file) =>
+    /\bpost(Once|WithToken)\(/.test(readFileSync(join(sinksDir, file), 'utf8')),
+  );
+  const types = posting.map((file) => file.split(/[/.]/)[0]?.replaceAll('-', '_'));
+
+  expect(new Set(stands.map(({ type }) => type))).toEqual(new Set(types));
+});
 
 describe.each(stands)('$name', ({ type, config, but = {}, probePasses = [] }) => {
   const definition = sinks.find((sink) => sink.type === type);
