@@ -71,8 +71,9 @@ function valuesAt(value: unknown, path: readonly string[]): readonly unknown[] {
 
 test('the files are those of the present rules', () => {
   for (const [path, text] of builtFiles()) {
-    if (path.endsWith('.json')) expect(fileJson(path), path).toEqual(JSON.parse(text));
-    else expect(fileText(path), `${path}: run deploy/siem/build.ts`).toBe(text);
+    const hint = `${path}: run deploy/siem/build.ts`;
+    if (path.endsWith('.json')) expect(fileJson(path), hint).toEqual(JSON.parse(text));
+    else expect(fileText(path), hint).toBe(text);
   }
 });
 

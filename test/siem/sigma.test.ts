@@ -65,6 +65,17 @@ describe('the rules', () => {
     expect(rule.falsepositives.length).toBeGreaterThan(0);
   });
 
+  test('each have a row on the page, with their level, and no other rule has one', () => {
+    const page = readFileSync(new URL('../../../docs/siem/detections.md', sigmaDir), 'utf8');
+    const rows = [...page.matchAll(/^\| `(sluice_\w+)` \| (\w+) \|/gm)].map(([, ...row]) => row);
+    const rules = [
+      ...sigmaRules.map((name) => [name, ruleOf(name).level]),
+      ...written.map((name) => [name, sigmaJson(`written/${name}.json`).level]),
+    ];
+
+    expect(rows.toSorted(), 'docs/siem/detections.md').toEqual(rules.toSorted());
+  });
+
   test.skipIf(!hasSigma())(`convert to the stored queries${sigmaNote}`, () => {
     const out = execFileSync(python, [convert, '--check'], { encoding: 'utf8' });
 
@@ -117,7 +128,7 @@ describe('on OCSF events', () => {
     const found = events.filter(({ event }) => matches(event.ocsf)).map(({ event }) => event.uid);
     const planted = events.filter(({ rule }) => rule === name).map(({ event }) => event.uid);
 
-    expect(planted.length).toBeGreaterThan(0);
+    expect(planted.length, 'plant attacks in src/sandbox/attacks.ts').toBeGreaterThan(0);
     expect(found).toEqual(planted);
   });
 });
