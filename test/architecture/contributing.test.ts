@@ -93,7 +93,7 @@ const checklists = [
     kind: 'sink',
     names: sinks.map(({ type }) => type),
     defined: 'connectors/sinks/*.ts',
-    naming: ['config/schema.json'],
+    naming: ['test/deploy/release.test.ts', 'config/schema.json'],
   },
   {
     kind: 'source',
@@ -102,6 +102,7 @@ const checklists = [
     naming: [
       'test/contracts/sources.test.ts',
       'test/all-sources/sources.ts',
+      'config/all-sources.yaml',
       'docs/sources/README.md',
       'config/schema.json',
     ],

@@ -79,7 +79,9 @@ test('every listed format has a decoder here', () => {
   // Rows are decoded by the object, in test/parquet.
   const listed = formats.flatMap(({ type, shape }) => (shape === 'rows' ? [] : type));
 
-  expect(new Set(decoders.map((decoder) => decoder.type))).toEqual(new Set(listed));
+  expect(new Set(decoders.map((decoder) => decoder.type)), 'add one to `decoders`').toEqual(
+    new Set(listed),
+  );
 });
 
 /** Hostile events with distinct uids, as real ones have. */

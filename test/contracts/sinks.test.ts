@@ -52,7 +52,9 @@ test('every listed sink has a receiver here, and every receiver a listed sink', 
   const listed = sinks.map((sink) => sink.type);
 
   expect(new Set(listed).size).toBe(listed.length);
-  expect(new Set(kinds.map((kind) => kind.type))).toEqual(new Set(listed));
+  expect(new Set(kinds.map((kind) => kind.type)), 'add a receiver to `kinds`').toEqual(
+    new Set(listed),
+  );
 });
 
 test.each(sinks)('sink $type describes itself and can be configured', (sink) => {
