@@ -3,7 +3,7 @@
 // - `["drain", INSTANCE]`: this process must own no shard
 // - `["command", ID]` and `["answer", ID]`: a request and its response, until the client has read the response
 // - `["shards", "count"]`: the number of shards, if there are several
-// - `["import", "state"]`: an import into several shards is not complete
+// - `["import", "state"]`: an import is not complete
 // - `["deployment", "state"]`: the deployment of the state; `["claim", NAME]`: one that requests the state (deployment.ts)
 // - `["home", SOURCE]`: the shard that reads a source and has its state
 // Invariant: a command and its answer have their own keys, so a command that a broker has stored twice stays answered.
@@ -65,7 +65,7 @@ export class Control extends ControlLog {
     return this.#shards;
   }
 
-  /** Whether an import into several shards is not complete. */
+  /** Whether an import is not complete. */
   get isImporting(): boolean {
     return this.#isImporting;
   }
@@ -131,7 +131,7 @@ export class Control extends ControlLog {
     this.#hasOldGroups = isClosing;
   }
 
-  /** Stores that an import into several shards has started, or is complete. Between the two no shard runs. */
+  /** Stores that an import has started, or is complete. Between the two no shard runs. */
   async importing(isImporting: boolean): Promise<void> {
     await this.write(['import', 'state'], isImporting ? {} : null);
     this.#isImporting = isImporting;

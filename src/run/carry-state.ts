@@ -66,7 +66,7 @@ export async function importState(
       const left = await toImport(taken, { from, isImporting: control.isImporting, kafka });
       const isShared = (kafka.shards ?? 1) > 1;
       // One record, so that no shard is worked on while another has nothing yet.
-      if (isShared) await control.importing(true);
+      if (!control.isImporting) await control.importing(true);
       const carried = { streams: 0, pages: 0 };
       const targets = left.filter(({ shard }) => shardsOf(config).includes(shard));
       for (const one of targets) await one.log.commit(mark(one, { state: 'begun', from }, deps));
@@ -79,7 +79,7 @@ export async function importState(
         }
         await one.log.commit(mark(one, { state: 'done', from }, deps));
       }
-      if (isShared) await control.importing(false);
+      await control.importing(false);
       return { ...carried, aside: null };
     },
   });
@@ -239,7 +239,7 @@ async function withShards<T>(
     await agreeOnDeployment(kafka, { control, ...deps });
     const all = new Set([...requested, ...(await shardsHeld(kafka, deps.clock))]);
     const settings = [...all].sort((a, b) => a - b).map((shard) => ({ ...kafka, shard }));
-    await refuseBeside(kafka, deps.clock, { waits: false });
+    await refuseOthers(kafka, control, { clock: deps.clock, isImport: requested.length > 0 });
     for (const one of settings) {
       const { shard } = one;
       const log = await ShardLog.take(one, deps);
@@ -250,6 +250,30 @@ async function withShards<T>(
     for (const { log } of taken) await log.close();
     await control.close();
     rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Refuses to work beside other processes. An import into an empty state is noted first: a killed one may have written nothing
+ * else, and a process of another machine, which does not see the directory, would start without the database.
+ */
+async function refuseOthers(
+  kafka: MemberSettings,
+  control: Control,
+  { clock, isImport }: { readonly clock: Clock; readonly isImport: boolean },
+): Promise<void> {
+  const { LogClient, ensureTopics, usedShards } = await import('../cluster/kafka.ts');
+  const isFirst = isImport && !control.isImporting && (await usedShards(kafka, clock)).length === 0;
+  if (isFirst) {
+    using client = new LogClient(kafka, clock);
+    await ensureTopics(client, kafka);
+    await control.importing(true);
+  }
+  try {
+    await refuseBeside(kafka, clock, { waits: false });
+  } catch (error) {
+    if (isFirst) await control.importing(false);
+    throw error;
   }
 }
 
