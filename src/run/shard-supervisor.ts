@@ -293,12 +293,13 @@ export class ShardSupervisor {
     refuse?.(this.#config, next);
     const { control } = this.#deps.drains;
     const running = { ...next, state: config.state };
-    if (control) await agreeOnHomes(running, { ...this.#deps, control });
     const sources = Object.keys(this.#config.sources).filter(
       (name) => shardOfStream(this.#config, name) !== shardOfStream(running, name),
     );
     // The shard where it is read would refuse to drop it, and another one would read it too.
     if (sources.length > 0 && !removalAllowed) throw moved(sources);
+    // Last: a refused config must not change where a source is at home.
+    if (control) await agreeOnHomes(running, { ...this.#deps, control });
     this.#config = running;
     this.#print = printAfter(this.#print, printOf(next), removalAllowed);
     if (control) storeDeployment(next.state.kafka, { ...this.#deps, control });

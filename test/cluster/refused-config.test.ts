@@ -10,6 +10,7 @@ import { someEdges } from '../support/edges.ts';
 import { type HttpReceiver, startHttpReceiver } from '../support/http-receiver.ts';
 import { kafkaBrokers } from '../support/kafka.ts';
 import { testSome } from '../support/long.ts';
+import { storedHomes } from '../support/stored-homes.ts';
 import { freePort, tempDir, waitUntil } from '../support/temp.ts';
 
 const names = ['east', 'west'];
@@ -90,18 +91,21 @@ status: { listen: 127.0.0.1:${ports[instance]} }
 );
 
 test('a shard that cannot read its config when it starts again reports why, and runs once it can', async () => {
-  const brokers = JSON.stringify(await kafkaBrokers());
+  const brokers = await kafkaBrokers();
   const { sandbox, upstreams, env } = await anEdge(events);
   const receiver = await startHttpReceiver();
   const dir = tempDir();
   const file = join(dir, 'sluice.yaml');
+  const prefix = `p-${crypto.randomUUID()}`;
   const secret = join(dir, 'secret');
   writeFileSync(secret, env.EDGE_SECRET ?? '');
   writeFileSync(
     file,
-    `state: { dir: ${dir}/state, kafka: { brokers: ${brokers}, prefix: p-${crypto.randomUUID()}, shards: 2, session_timeout: 6s } }
+    `state: { dir: ${dir}/state, kafka: { brokers: ${JSON.stringify(brokers)}, prefix: ${prefix}, shards: 2, session_timeout: 6s } }
 ${upstreams.replace('env:EDGE_SECRET', `file:${secret}`)}
+  away: { api: unified, ends: never, base_url: "http://127.0.0.1:9/v1", allow_http: true, auth: { api_key: none-here }, shard: 0 }
 sources:
+  quiet: { type: audit_events, upstream: away, every: 500ms }
   audit: { type: audit_events, upstream: edge, every: 500ms }
 sinks:
   siem: { type: http, url: "${receiver.url}/in", format: json }
@@ -122,6 +126,11 @@ sinks:
   writeFileSync(secret, env.EDGE_SECRET ?? '');
   sandbox.control.grow('/v1/audit/events', events);
   await all(2 * events);
+
+  // A source without a state that a refused config moves stays at home.
+  writeFileSync(file, readFileSync(file, 'utf8').replace('shard: 0', 'shard: 1'));
+  await sluice.waitForLine('"event":"config_not_reloaded"');
+  expect(await storedHomes(brokers, prefix)).toMatchObject({ quiet: 0 });
 
   expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
 });

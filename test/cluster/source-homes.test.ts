@@ -13,6 +13,7 @@ import { systemClock } from '../../src/tools/clock.ts';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { consumeAll, createTopic, kafkaBrokers, newTopic } from '../support/kafka.ts';
 import { startMovingUpstreams } from '../support/moving/upstreams.ts';
+import { storedHomes } from '../support/stored-homes.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 const tickets = 20;
@@ -90,15 +91,6 @@ async function aDeployment() {
 }
 
 const whole = { lost: [], repeated: [], tickets };
-
-async function storedHomes(brokers: readonly string[], prefix: string) {
-  const settings = { brokers: brokers.map(parseHostPort).filter((one) => one !== null), prefix };
-  const control = new Control(settings, systemClock());
-  await control.readAll();
-  const homes = Object.fromEntries(control.homes);
-  await control.close();
-  return homes;
-}
 
 test('a successor on an upstream that has its state in another shard is refused, and with an upstream of its own it is read', async () => {
   const { pair, file, write, homes, delivered, once, complete, shardOf } = await aDeployment();
