@@ -45,8 +45,16 @@ async function aJourney({
   const journey = await openJourney(plan, config.state, tools);
   const stop = new AbortController();
   let ask = Promise.withResolvers<'SIGHUP'>();
+  let waiting = 0;
   const requests = {
-    next: (signal: AbortSignal) => untilAborted(ask.promise, signal),
+    next: async (signal: AbortSignal) => {
+      waiting += 1;
+      try {
+        return await untilAborted(ask.promise, signal);
+      } finally {
+        waiting -= 1;
+      }
+    },
     follow: () => undefined,
     release: () => undefined,
   };
@@ -94,6 +102,8 @@ async function aJourney({
     const runs = () => logged.slice(before).some(({ event }) => event === 'config_reloaded');
     await waitUntil(() => pause !== null || runs(), { what: 'another try' });
   };
+  /** What the journey waits for before it reads the config again. */
+  const waits = () => ({ requests: waiting, isPausing: pause !== null });
   const events = (name = 'events') => uidsIn(join(setup.dir, `${name}.ndjson`));
   const wait = (name: string, count: number) =>
     waitUntil(() => events(name).length >= count, { what: `${count} events in ${name}` });
@@ -104,7 +114,8 @@ async function aJourney({
   };
   const heldPages = () => journey.spool.gauge.end - journey.spool.gauge.oldest;
   const grow = (count: number) => setup.sandbox.control.grow(auditPath, count);
-  return { ...setup, journey, logged, reload, tryAgain, events, wait, grow, isSettled, heldPages };
+  const tries = { reload, tryAgain, waits };
+  return { ...setup, journey, logged, ...tries, events, wait, grow, isSettled, heldPages };
 }
 
 const second = (dir: string) => `  second: { type: file, path: ${join(dir, 'second.ndjson')} }\n`;
@@ -303,4 +314,5 @@ test('a refused config is tried again, and runs once its secret is there; the sa
   });
   run.grow(10);
   await run.wait('second', 10);
+  expect(run.waits()).toEqual({ requests: 1, isPausing: false });
 });
