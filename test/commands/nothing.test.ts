@@ -1,7 +1,7 @@
 // The commands that look, where there is nothing to be seen: they say which directory they have looked in, and need no secret
 // for it. Those that change a state make none.
 
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { backfillList } from '../../src/commands/backfill-list.ts';
@@ -10,6 +10,7 @@ import { deadLetterLines, deadLetterList } from '../../src/commands/dead-letters
 import { explain } from '../../src/commands/explain.ts';
 import type { CommandDeps, ExitCode } from '../../src/commands/shared/command.ts';
 import { status } from '../../src/commands/status.ts';
+import { cutover } from '../../src/commands/succession/turn.ts';
 import { received } from '../run/run-command.ts';
 import { tempDir } from '../support/temp.ts';
 
@@ -63,6 +64,22 @@ test.each(['reset', 'rewind'])(
     expect(existsSync(stateDir)).toBe(false);
   },
 );
+
+test('a cutover refuses to make a state that is not there', async () => {
+  const stateDir = join(tempDir(), 'state');
+  const config = aConfig(stateDir);
+  const pair =
+    'sources: { audit: { type: audit_events, upstream: a }, next: { type: audit_events, upstream: a, succeeds: { source: audit } } }';
+  writeFileSync(config, readFileSync(config, 'utf8').replace(/^sources: .*$/m, pair));
+
+  await expect(
+    received(async (deps) => {
+      const env = { ...deps.env, KEY: 'none' };
+      return await cutover.run({ config, source: 'next', force: true }, { ...deps, env });
+    }),
+  ).rejects.toThrow(`there is no state in ${stateDir}`);
+  expect(existsSync(stateDir)).toBe(false);
+});
 
 describe('dead letters', () => {
   const reason = 'upstream\u001b[2J said: this event is not wanted';
