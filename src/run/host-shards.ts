@@ -17,7 +17,7 @@ import { refuseMoved } from './homes.ts';
 import { oneJourney, reportEnd } from './one-journey.ts';
 import { openOwnLog } from './own-log.ts';
 import type { Running } from './running.ts';
-import { type AcceptedConfig, receivedError, workerVariable } from './shard-messages.ts';
+import { type AcceptedConfig, workerVariable } from './shard-messages.ts';
 import { type HostedTurn, serveTurns } from './shard-worker.ts';
 import { type Processes, sharedProcesses } from './watch-configs.ts';
 import { requestCommands } from './worker-commands.ts';
@@ -87,7 +87,6 @@ async function workOn(
     stopMs = performance.now();
   });
   const read = async () => {
-    if (turn.refused !== null) throw receivedError(turn.refused);
     const part = turn.part(await shared.config(turn.config, reloadConfig));
     await control?.caughtUp();
     if (control !== null) refuseMoved(part, control);

@@ -29,10 +29,14 @@ export class RefusedReload {
   ): Promise<ReloadReason> {
     if (this.#error === null) return await requests.next(stop);
     const over = new AbortController();
+    const again = new AbortController();
     const ending = AbortSignal.any([stop, over.signal]);
-    const again = clock.sleep(againMs, ending).then((): ReloadReason => refusedBefore);
+    clock.sleep(againMs, ending).then(
+      () => again.abort(),
+      () => undefined,
+    );
     try {
-      return await Promise.race([requests.next(ending), again]);
+      return await requests.next(stop, again.signal);
     } finally {
       over.abort(new Error('there is a reason'));
     }

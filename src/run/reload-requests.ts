@@ -20,8 +20,8 @@ export const refusedBefore = 'it was refused before';
 
 /** Listening for both. */
 export interface ReloadRequests {
-  /** Resolves with the next one; rejects with the signal's reason. */
-  next(stop: AbortSignal): Promise<ReloadReason>;
+  /** Resolves with the next one; `again` is one too, once it aborts. Rejects with the reason of `stop`. */
+  next(stop: AbortSignal, again?: AbortSignal): Promise<ReloadReason>;
   /** Watches the companies files of the config that runs, from the content that it was made from. */
   follow(config: Pick<Config, 'upstreams'>): void;
   /** Stops listening; SIGHUP ends the process again as it does by default. */
@@ -55,7 +55,7 @@ export async function listenForReloads(file: string, clock: Clock): Promise<Relo
   let taken = await contents();
   let seen = taken;
   return {
-    async next(stop) {
+    async next(stop, again) {
       for (;;) {
         stop.throwIfAborted();
         if (isAsked) {
@@ -68,8 +68,12 @@ export async function listenForReloads(file: string, clock: Clock): Promise<Relo
         const now = await contents();
         const stoodStill = changedIn(seen, now).length === 0;
         seen = now;
+        if (!stoodStill || isAsked) continue;
         const changed = changedIn(taken, now);
-        if (!stoodStill || changed.length === 0 || isAsked) continue;
+        if (changed.length === 0) {
+          if (again?.aborted) return refusedBefore;
+          continue;
+        }
         taken = now;
         return changed.includes(file) ? 'the file has changed' : 'a companies file has changed';
       }

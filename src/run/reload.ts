@@ -19,6 +19,7 @@ import {
 } from './reload-changes.ts';
 import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
 import type { ReloadRefusal } from './running-config.ts';
+import { receivedError, type SentError } from './shard-messages.ts';
 import type { BootTools } from './tools.ts';
 
 /** The dependencies of a reload. */
@@ -27,8 +28,10 @@ export interface ReloadDeps {
   readonly plan: WholePlan;
   readonly journey: Journey;
   readonly tools: BootTools;
-  /** The config in its file at that time. Throws a ConfigError. */
+  /** The config in its file at that time; of a shard, the one that was accepted last. Throws a ConfigError. */
   readonly read: () => Promise<Config>;
+  /** Of a shard: why the config in the file was not accepted; null: it was. */
+  readonly hosted?: { readonly refused: SentError | null } | null;
   readonly requests: ReloadRequests;
   /** Streams and sinks may leave. */
   readonly removalAllowed: boolean;
@@ -78,12 +81,13 @@ class Reloader {
       this.#current = next;
       this.#deps.requests.follow(next.config);
       this.#deps.changed(next);
+      const fields = { reason, ...reported(changes) };
+      if (!isNone(changes)) log.info('config_reloaded', 'config reloaded', fields);
+      const { refused = null } = this.#deps.hosted ?? {};
+      if (refused !== null) throw receivedError(refused);
+      if (isNone(changes)) log.info('config_unchanged', 'config read again: no change', fields);
       this.refused.accept();
       this.#deps.refused(null);
-      const fields = { reason, ...reported(changes) };
-      if (isNone(changes)) {
-        log.info('config_unchanged', 'config read again: no change', fields);
-      } else log.info('config_reloaded', 'config reloaded', fields);
     } catch (error) {
       // If the run ends meanwhile, no running config is left to report on.
       if (stop.aborted) return;

@@ -14,7 +14,7 @@ import {
 } from '../contracts/index.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { EventTap, StatusMoment } from '../watch/running-status.ts';
-import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
+import { type ReloadReason, type ReloadRequests, refusedBefore } from './reload-requests.ts';
 import { uptimeMs } from './shard-child.ts';
 import {
   type AcceptedConfig,
@@ -240,8 +240,14 @@ class Reloads implements ReloadRequests {
     this.#wake.resolve();
   }
 
-  async next(stop: AbortSignal): Promise<ReloadReason> {
-    await untilAborted(this.#wake.promise, stop);
+  async next(stop: AbortSignal, again?: AbortSignal): Promise<ReloadReason> {
+    const waiting = again === undefined ? stop : AbortSignal.any([stop, again]);
+    try {
+      await untilAborted(this.#wake.promise, waiting);
+    } catch (error) {
+      if (stop.aborted) throw error;
+      return refusedBefore;
+    }
     this.#wake = Promise.withResolvers<void>();
     return this.#reason ?? 'the file has changed';
   }

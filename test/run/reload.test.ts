@@ -10,6 +10,8 @@ import { untilAborted } from '../../src/contracts/index.ts';
 import { openJourney } from '../../src/run/journey.ts';
 import { planFrom } from '../../src/run/plan.ts';
 import { serveReloads } from '../../src/run/reload.ts';
+import { refusedBefore } from '../../src/run/reload-requests.ts';
+import type { SentError } from '../../src/run/shard-messages.ts';
 import { openTools } from '../../src/run/tools.ts';
 import { openLog } from '../../src/watch/log.ts';
 import { aSetup, auditPath, type SetupWishes } from '../commands/a-setup.ts';
@@ -46,11 +48,16 @@ async function aJourney({
   const stop = new AbortController();
   let ask = Promise.withResolvers<'SIGHUP'>();
   let waiting = 0;
+  const hosted: { refused: SentError | null } = { refused: null };
   const requests = {
-    next: async (signal: AbortSignal) => {
+    next: async (signal: AbortSignal, again?: AbortSignal) => {
+      const ending = again === undefined ? signal : AbortSignal.any([signal, again]);
       waiting += 1;
       try {
-        return await untilAborted(ask.promise, signal);
+        return await untilAborted(ask.promise, ending);
+      } catch (error) {
+        if (again?.aborted) return refusedBefore;
+        throw error;
       } finally {
         waiting -= 1;
       }
@@ -73,6 +80,7 @@ async function aJourney({
     read: async () => readConfig(setup.config, { env: process.env }),
     requests,
     removalAllowed,
+    hosted,
     changed: () => {},
     refused: () => {},
   };
@@ -114,7 +122,7 @@ async function aJourney({
   };
   const heldPages = () => journey.spool.gauge.end - journey.spool.gauge.oldest;
   const grow = (count: number) => setup.sandbox.control.grow(auditPath, count);
-  const tries = { reload, tryAgain, waits };
+  const tries = { reload, tryAgain, waits, hosted };
   return { ...setup, journey, logged, ...tries, events, wait, grow, isSettled, heldPages };
 }
 
@@ -315,4 +323,18 @@ test('a refused config is tried again, and runs once its secret is there; the sa
   run.grow(10);
   await run.wait('second', 10);
   expect(run.waits()).toEqual({ requests: 1, isPausing: false });
+});
+
+test('a shard runs the config that was accepted last, and reports that the one in the file is refused', async () => {
+  const run = await aJourney();
+  run.hosted.refused = { code: 'config_invalid', message: 'it drops a sink', next: 'Put it back.' };
+
+  await run.reload(withSecond(run.dir));
+
+  await waitUntil(() => run.logged.at(-1)?.event === 'config_not_reloaded', {
+    what: 'the refusal',
+  });
+  expect(run.logged.at(-1)).toMatchObject({ error: 'it drops a sink' });
+  run.grow(10);
+  await run.wait('second', 10);
 });
