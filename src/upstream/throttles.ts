@@ -4,8 +4,8 @@
 // only the concrete path; a second path rejected within the same minute shows that the limit is
 // wider, and the level above is slowed too: the company by two of its paths, template and credential
 // only by paths of two companies, so that one company that is rejected slows no other. Waiting requests are served in turn (fair-queue.ts). Invariant:
-// ceilings of the config hold across restarts, takeovers and reloads: usage (`used`) is persisted with the
-// state and carried over, and a gate with changed settings counts the requests of the gate before and keeps its waits.
+// ceilings of the config and waits that upstream requests hold across restarts, takeovers and reloads: both (`used`) are
+// persisted with the state and carried over, and a gate with changed settings counts the requests of the gate before and keeps its waits.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -53,14 +53,14 @@ export interface Throttles {
   /** The gate of this key, always the same one, with the ceilings of all its users. */
   gate(key: GateKey, options: GateOptions): Gate;
   /**
-   * The requests that still count for ceilings; null if there are none, or none since the last
+   * The requests that still count for ceilings, and the waits; null if there are none, or none since the last
    * call. `unnotedShare`: the next process may not know so many more, as a share of each ceiling
    * (0 to 1), and leaves them free. `noted` in it changes when the next process must know it.
    */
   used(unnotedShare?: number): Json | null;
   /**
-   * Counts the stored requests of a previous process, also in gates made later; unreadable ones do
-   * not count.
+   * Counts the stored requests of a previous process, and keeps its waits, also in gates made later;
+   * unreadable ones do not count.
    */
   resume(held: Json): void;
   /**
@@ -81,12 +81,16 @@ const usedShape = z.object({
   /** Share of each ceiling that may have been used without a note. */
   unnoted: z.number().min(0).max(1).default(0),
   gates: z.record(z.string(), z.record(z.string(), z.array(z.tuple([z.number(), z.number()])))),
+  /** By gate and path, milliseconds after `at` without a request. */
+  waits: z.record(z.string(), z.record(z.string(), z.number())).default({}),
 });
 type Used = z.output<typeof usedShape>;
 /** Stored usage of a ceiling without a request since the start is kept for at least this time. */
 const unusedMs = 86_400_000;
 /** Requests of one path are stored in at most this many groups; a group counts from its newest. */
 const groupsMax = 64;
+/** A shorter wait causes no note: a restart takes as long. */
+const waitStoredMs = 2_000;
 /** The maximum in the config. */
 const requestsMax = 100_000;
 
@@ -115,8 +119,9 @@ export function openThrottles(tools: ThrottleTools): Throttles {
   let unnoted = 0;
   let isFirst = true;
   const resume = (name: string, gate: Gate) => {
-    if (before !== null)
-      gate.resume(before.used.gates[name] ?? {}, { ...before, unnoted: before.used.unnoted });
+    if (before === null) return;
+    const { gates, waits, unnoted } = before.used;
+    gate.resume(gates[name] ?? {}, { ...before, unnoted, waits: waits[name] ?? {} });
   };
   const use = (name: string, gate: Gate) => {
     const last = inUse.get(name);
@@ -154,8 +159,9 @@ export function openThrottles(tools: ThrottleTools): Throttles {
       }
       unnoted = share;
       const used = Array.from(inUse, ([name, gate]) => [name, gate.used()] as const);
+      const waits = Object.fromEntries(Array.from(inUse, ([name, gate]) => [name, gate.waits()]));
       const at = tools.clock.now();
-      return { at, noted, unnoted, gates: Object.fromEntries(used) } satisfies Used;
+      return { at, noted, unnoted, gates: Object.fromEntries(used), waits } satisfies Used;
     },
     resume(held) {
       const { data: used } = usedShape.safeParse(held);
@@ -224,7 +230,10 @@ class Gate implements Turnstile {
   #sentBefore: Map<string, readonly number[]> = new Map();
   /** Requests of a previous process that it may have sent without a note: a share of each ceiling, until this time. */
   #unnoted = { share: 0, atMs: 0 };
+  /** Until when a previous process had to wait, by levels without a request since then. */
+  #waitsBefore = new Map<string, number>();
   #hasNew = false;
+  #hasNewWait = false;
   #notedMs = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -282,7 +291,7 @@ class Gate implements Turnstile {
     const [own, ...above] = levelsOf(lane);
     const asked = `${own}${request}`;
     const level = saysSomething(sign) ? this.#level(own) : this.#limited(own);
-    level?.throttle.observe(sign, nowMs, asked);
+    if (level !== undefined) this.#observe(level, sign, nowMs, asked);
     let below = own;
     for (const name of above) {
       if (!sign.refused) {
@@ -296,7 +305,7 @@ class Gate implements Turnstile {
           (isOfTenant || lane.tenant === '' || level.refusedTenant !== lane.tenant);
         if (another && nowMs - level.refusedAtMs < wideningMs) {
           // Without Retry-After: a wait of days for one path must not apply to all paths.
-          level.throttle.observe({ refused: true }, nowMs, asked);
+          this.#observe(level, { refused: true }, nowMs, asked);
         }
         level.refusedPath = below;
         level.refusedTenant = lane.tenant;
@@ -307,7 +316,17 @@ class Gate implements Turnstile {
     }
   }
 
-  /** True if a request that counts for a ceiling went since the last call of `used`. */
+  #observe({ throttle }: Level, sign: RateSign, nowMs: number, asked: string): void {
+    const before = throttle.waitMs(nowMs);
+    throttle.observe(sign, nowMs, asked);
+    const after = throttle.waitMs(nowMs);
+    if (after > before && after >= waitStoredMs) {
+      this.#hasNew = true;
+      this.#hasNewWait = true;
+    }
+  }
+
+  /** True if a request that counts for a ceiling went, or a wait began, since the last call of `used`. */
   hasNew(): boolean {
     return this.#hasNew;
   }
@@ -323,21 +342,42 @@ class Gate implements Turnstile {
     return Object.fromEntries(levels.filter(([, groups]) => groups.length > 0));
   }
 
+  /** Milliseconds without a request, by level. */
+  waits(): Record<string, number> {
+    const nowMs = this.#clock.monotonic();
+    const waits = new Map(Array.from(this.#waitsBefore, ([name, until]) => [name, until - nowMs]));
+    for (const [name, { throttle }] of this.#levels) waits.set(name, throttle.waitMs(nowMs));
+    return Object.fromEntries(
+      [...waits].flatMap(([name, ms]) => (ms > 0 ? [[name, Math.ceil(ms)]] : [])),
+    );
+  }
+
   /** Replaces a gate with other settings: its requests count here, and its waits last. */
   replace(last: Gate): void {
     const nowMs = this.#clock.monotonic();
     last.#next = this;
     this.#sentBefore = last.#sent(nowMs);
     this.#unnoted = last.#unnoted;
-    for (const [name, { throttle }] of last.#levels) {
-      const retryAfterMs = throttle.waitMs(nowMs);
-      if (retryAfterMs > 0)
-        this.#level(name).throttle.observe({ refused: false, retryAfterMs }, nowMs);
-    }
+    for (const [name, ms] of Object.entries(last.waits())) this.#wait(name, nowMs + ms);
   }
 
-  /** True if more requests went since the last note than this share of a ceiling. */
+  #wait(name: string, until: number): void {
+    this.#waitsBefore.set(name, until);
+    const known = this.#levels.get(name);
+    if (known !== undefined) this.#keepWait(name, known.throttle);
+  }
+
+  /** A new level keeps the wait of a previous process. */
+  #keepWait(name: string, throttle: Throttle): void {
+    const nowMs = this.#clock.monotonic();
+    const retryAfterMs = (this.#waitsBefore.get(name) ?? nowMs) - nowMs;
+    this.#waitsBefore.delete(name);
+    if (retryAfterMs > 0) throttle.observe({ refused: false, retryAfterMs }, nowMs);
+  }
+
+  /** True if a wait began since the last note, or more requests went than this share of a ceiling. */
   isNoteDue(share: number): boolean {
+    if (this.#hasNewWait) return true;
     const nowMs = this.#clock.monotonic();
     return [...this.#levels].some(([name, { throttle }]) => {
       const free = this.#shareAt(name, share);
@@ -348,12 +388,18 @@ class Gate implements Turnstile {
   /** The next process knows the requests until now. */
   noted(): void {
     this.#notedMs = this.#clock.monotonic();
+    this.#hasNewWait = false;
   }
 
-  /** Counts requests of a previous process, and those that it may have sent since its note. */
+  /** Counts requests of a previous process, and those that it may have sent since its note; keeps its waits. */
   resume(
     used: Used['gates'][string],
-    { atMs, resumedMs, unnoted }: Past & { readonly unnoted: number },
+    {
+      atMs,
+      resumedMs,
+      unnoted,
+      waits,
+    }: Past & { readonly unnoted: number; readonly waits: Used['waits'][string] },
   ): void {
     this.#unnoted = { share: unnoted, atMs: resumedMs };
     for (const [name, groups] of Object.entries(used)) {
@@ -367,6 +413,7 @@ class Gate implements Turnstile {
     for (const [name, { throttle }] of this.#levels) {
       for (const at of this.#sentUntilNow(name)) throttle.take(at);
     }
+    for (const [name, ms] of Object.entries(waits)) this.#wait(name, atMs + ms);
   }
 
   /** Times of a previous process's requests, oldest first. */
@@ -414,8 +461,8 @@ class Gate implements Turnstile {
   /** The level if it may limit requests; most of many paths never do, and have none. */
   #limited(name: string): Level | undefined {
     const known = this.#levels.get(name);
-    if (known !== undefined || this.#ceilingsOf(name).length === 0) return known;
-    return this.#level(name);
+    const isLimited = this.#ceilingsOf(name).length > 0 || this.#waitsBefore.has(name);
+    return known ?? (isLimited ? this.#level(name) : undefined);
   }
 
   #level(name: string): Level {
@@ -434,6 +481,7 @@ class Gate implements Turnstile {
       refusedAtMs: Number.NEGATIVE_INFINITY,
     };
     this.#levels.set(name, level);
+    this.#keepWait(name, level.throttle);
     return level;
   }
 

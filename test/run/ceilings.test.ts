@@ -57,6 +57,43 @@ status: { listen: "127.0.0.1:0" }
   },
 );
 
+test('a wait that upstream requests holds after SIGKILL', async () => {
+  const { sandbox, upstreams, env } = await anEdge(20);
+  const dir = tempDir();
+  const file = join(dir, 'sluice.yaml');
+  writeFileSync(
+    file,
+    `state: { dir: ${dir}/state }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 100ms }
+sinks:
+  disk: { type: file, path: ${dir}/out.ndjson, format: json }
+status: { listen: "127.0.0.1:0" }
+`,
+  );
+  const asked = () => sandbox.control.requests()['/v1/audit/events']?.requests ?? 0;
+  const fault = { kind: 'status', status: 429, retry_after: 3_600 } as const;
+  sandbox.control.setFaults({ rules: [{ path: '/v1/audit/events', fault }] });
+  const used = () => lookInto(`${dir}/state`, null, (store) => store.noted('throttle').get('used'));
+
+  const first = startSluice(['run', '-c', file], { env });
+  await waitUntil(() => /"waits":\{"\w+":\{"/.test(JSON.stringify(used() ?? null)), {
+    what: 'the stored wait',
+  });
+  await first.kill('SIGKILL');
+  const second = startSluice(['run', '-c', file], { env });
+  const { url } = JSON.parse(await second.waitForLine('"status page"')) as { readonly url: string };
+  const waits = async () =>
+    /^sluice_upstream_wait_seconds\{.*\} 3[56]\d\d/m.test(
+      await (await fetch(`${url}/metrics`)).text(),
+    );
+  await waitUntil(waits, { what: 'a stream that waits for its turn' });
+  await second.kill('SIGTERM');
+
+  expect(asked()).toBe(1);
+});
+
 test('a reload leaves the requests already sent counted, now and after SIGKILL', async () => {
   const { sandbox, upstreams, env } = await anEdge(300);
   const dir = tempDir();

@@ -294,6 +294,32 @@ describe('gate', () => {
     expect(gate.delay(lane('b'))).toBeGreaterThanOrEqual(60_000);
   });
 
+  test('a wait that upstream requested outlasts two restarts, until its time and at its path only', async () => {
+    const first = open();
+    first.gate.observe(lane('a'), { refused: true, retryAfterMs: 60_000 });
+    expect(first.gate.isNoteDue(0.1)).toBe(true);
+    const held = first.throttles.used(0.1);
+    expect(first.throttles.used(0.1)).toBeNull();
+
+    const second = open();
+    await second.clock.advance(first.clock.now() - second.clock.now() + 20_000);
+    second.throttles.resume(held);
+    second.gate.observe(lane('b'), { refused: true, retryAfterMs: 5_000 });
+    const third = open();
+    await third.clock.advance(second.clock.now() - third.clock.now());
+    third.throttles.resume(second.throttles.used());
+    // An upstream that shares the credential, with a ceiling of its own.
+    third.throttles.gate(key, { ceilings: [{ path: template, requests: 1, perMs: 1_000 }] });
+
+    for (const { gate } of [second, third]) {
+      expect(gate.delay(lane('a'))).toBeGreaterThanOrEqual(40_000);
+      expect(gate.delay(lane('a'))).toBeLessThan(46_000);
+      expect(gate.delay(lane('c'))).toBe(0);
+    }
+    await third.clock.advance(46_000);
+    expect(third.gate.delay(lane('a'))).toBe(0);
+  });
+
   test('of a process whose clock was ahead requests count as if sent now, and nonsense not at all', () => {
     const ceilings = [{ requests: 1, perMs: 60_000 }];
     const first = open(ceilings);
