@@ -91,6 +91,8 @@ const unusedMs = 86_400_000;
 const groupsMax = 64;
 /** A shorter wait causes no note: a restart takes as long. */
 const waitStoredMs = 2_000;
+/** A restart ends a longer wait, which may be a mistake of upstream. A wait of a day has some jitter. */
+const waitResumedMsMax = 90_000_000;
 /** The maximum in the config. */
 const requestsMax = 100_000;
 
@@ -413,7 +415,9 @@ class Gate implements Turnstile {
     for (const [name, { throttle }] of this.#levels) {
       for (const at of this.#sentUntilNow(name)) throttle.take(at);
     }
-    for (const [name, ms] of Object.entries(waits)) this.#wait(name, atMs + ms);
+    for (const [name, ms] of Object.entries(waits)) {
+      if (ms <= waitResumedMsMax) this.#wait(name, atMs + ms);
+    }
   }
 
   /** Times of a previous process's requests, oldest first. */

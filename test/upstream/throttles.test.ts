@@ -320,6 +320,20 @@ describe('gate', () => {
     expect(third.gate.delay(lane('a'))).toBe(0);
   });
 
+  test('a restart ends a wait of more than a day, a reload does not', () => {
+    const { gate, throttles } = open();
+    gate.observe(lane('a'), { refused: true, retryAfterMs: 366 * 86_400_000 });
+    gate.observe(lane('c'), { refused: true, retryAfterMs: 86_400_000 });
+    const restarted = open();
+    restarted.throttles.resume(throttles.used());
+    const reloaded = throttles.renewed().gate(key, { ceilings: [] });
+    void reloaded.acquire(lane('b'), never());
+
+    expect(restarted.gate.delay({ ...lane('a'), template: '/companies/a/logs' })).toBe(0);
+    expect(restarted.gate.delay(lane('c'))).toBeGreaterThanOrEqual(86_400_000);
+    expect(reloaded.delay(lane('a'))).toBeGreaterThan(365 * 86_400_000);
+  });
+
   test('of a process whose clock was ahead requests count as if sent now, and nonsense not at all', () => {
     const ceilings = [{ requests: 1, perMs: 60_000 }];
     const first = open(ceilings);
